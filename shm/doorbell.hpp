@@ -85,9 +85,9 @@ class Sleeper {
     static constexpr std::chrono::nanoseconds kStoresArrive = std::chrono::microseconds(25);
 
     /// Says that the caller is about to sleep. Whatever is published from now on rings the bell, of
-    /// shares on boards if the boards' count of sleepers was raised before (board.hpp); what was
-    /// published before is seen by a look after this call, which the caller owes. What has not left
-    /// its peer's processor by then may be missed by both, until the end of the first nap.
+    /// shares on flag slots if the flag slots' count of sleepers was raised before (flag_slot.hpp);
+    /// what was published before is seen by a look after this call, which the caller owes. What has
+    /// not left its peer's processor by then may be missed by both, until the end of the first nap.
     /// `previous`: what this thread's last announcement returned; while nobody has answered it, it
     /// stands, and costs a load.
     Announcement announce(Awaits awaited, const Announcement& previous);

@@ -3,12 +3,12 @@
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
 // Layout (RingShape): the lines are the receiver's credit, the sender's receipt for messages of the
-// other direction with the words for copying those jointly, and `depth` slots of one cache line
-// each. Elsewhere lie `depth` short payload buffers and at least as many long ones, to which the
-// sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a cache line has
-// one writer, but for the words of joint copies; a slot and its buffers belong to the sender from
-// the receiver's release of turn t - depth to the sender's publication of turn t, and to the
-// receiver otherwise; memory of zeros is an empty ring.
+// other direction with the words for copying those cooperatively, and `depth` slots of one cache
+// line each. Elsewhere lie `depth` short payload buffers and at least as many long ones, to which
+// the sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a cache line
+// has one writer, but for the words of cooperative copies; a slot and its buffers belong to the
+// sender from the receiver's release of turn t - depth to the sender's publication of turn t, and
+// to the receiver otherwise; memory of zeros is an empty ring.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 #include <optional>
 #include <span>
 
+#include "shm/cooperative_copy.hpp"
 #include "shm/copy.hpp"
 #include "shm/copy_pace.hpp"
 #include "shm/core_distance.hpp"
-#include "shm/joint_copy.hpp"
 #include "shm/marks.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ring_layout.hpp"
@@ -177,7 +177,8 @@ class RingSender {
     RingSender(std::byte* ring, std::byte* buffers, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
-          joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
+          cooperative_(reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) +
+                                                          sizeof(RingReceipt))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape), backed_(shape) {}
 
@@ -294,8 +295,8 @@ class RingSender {
         return elsewhere.mark;
     }
 
-    /// The words for copying jointly the first announced message that is not taken.
-    JointCopy& joint() { return *joint_; }
+    /// The words for copying cooperatively the first announced message that is not taken.
+    CooperativeCopy& cooperative() { return *cooperative_; }
 
     /// The turn at which the message with that mark was announced.
     std::uint64_t turn(std::uint64_t mark) const { return marks_.turn(mark); }
@@ -376,7 +377,7 @@ class RingSender {
 
     RingCredit* credit_ = nullptr;
     const RingReceipt* receipt_ = nullptr;
-    JointCopy* joint_ = nullptr;
+    CooperativeCopy* cooperative_ = nullptr;
     RingSlot* slots_ = nullptr;
     std::byte* buffers_ = nullptr;
     RingShape shape_;
@@ -410,7 +411,8 @@ class RingReceiver {
                  const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
           receipt_(reinterpret_cast<RingReceipt*>(reverse + sizeof(RingCredit))),
-          joint_(reinterpret_cast<JointCopy*>(reverse + sizeof(RingCredit) + sizeof(RingReceipt))),
+          cooperative_(reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) +
+                                                          sizeof(RingReceipt))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape) {}
 
@@ -443,9 +445,9 @@ class RingReceiver {
         return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }
 
-    /// The words for copying jointly the message at the head if that is elsewhere, or the one that
-    /// comes next.
-    JointCopy& joint() { return *joint_; }
+    /// The words for copying cooperatively the message at the head if that is elsewhere, or the one
+    /// that comes next.
+    CooperativeCopy& cooperative() { return *cooperative_; }
 
     /// Tells the sender that its memory can be read.
     void offer_reading() { credit_->reads_sender.store(1, std::memory_order_release); }
@@ -553,7 +555,7 @@ class RingReceiver {
 
     RingCredit* credit_ = nullptr;
     RingReceipt* receipt_ = nullptr;
-    JointCopy* joint_ = nullptr;
+    CooperativeCopy* cooperative_ = nullptr;
     const RingSlot* slots_ = nullptr;
     const std::byte* buffers_ = nullptr;
     RingShape shape_;

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "shm/joint_copy.hpp"
+#include "shm/cooperative_copy.hpp"
 #include "shm/peer_copy.hpp"
 #include "ucg_coll/base/base.hpp"
 
@@ -140,7 +140,7 @@ struct RingShape {
         return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
     }
     static constexpr std::uint64_t head_bytes() {
-        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(JointCopy);
+        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(CooperativeCopy);
     }
     bool operator==(const RingShape&) const = default;
 

@@ -3,9 +3,9 @@
 // ring.hpp; PROTOCOL.md says who writes which cache line and why that is right.
 #pragma once
 
-#include "shm/board.hpp"
 #include "shm/copy.hpp"
 #include "shm/doorbell.hpp"
+#include "shm/flag_slot.hpp"
 #include "shm/heap.hpp"
 #include "shm/host.hpp"
 #include "shm/neighbours.hpp"

@@ -89,7 +89,7 @@ void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ra
     }
 }
 
-/// Of a length that boards take, on packages of caches of eight cores.
+/// Of a length that flag slots take, on packages of caches of eight cores.
 void plan_on_levels(benchmark::State& state, graph::Collective collective, Rank ranks) {
     std::vector<topo::Core> cores;
     for (std::uint32_t core = 0; core < static_cast<std::uint32_t>(ranks); ++core) {

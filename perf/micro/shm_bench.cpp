@@ -4,7 +4,7 @@
 //   line        bare ping-pong of one cache line: the floor of any message
 //   message     ping-pong of messages of 0 B .. 1 MiB through transport/shm
 //   exchange    both send such a message and wait for the other's, which take the same time
-//   board       the same by what each shares on its board
+//   flag slot       the same by what each shares on its flag slot
 //   memcpy      one process copying as many bytes between two buffers of its own
 //
 // Prints the median and the least of the rounds, in nanoseconds. With fewer than two usable CPUs
@@ -44,7 +44,7 @@ constexpr std::array<std::uint64_t, 9> kSizes = {0,        8,        64,        
                                                  16 << 10, 64 << 10, 256 << 10, 1 << 20};
 
 /// What both processes see from the start: the bare line, and where addresses are swapped.
-struct alignas(kCacheLine) Board {
+struct alignas(kCacheLine) FlagSlots {
     alignas(kCacheLine) std::atomic<std::uint64_t> line;
     alignas(kCacheLine) std::array<std::atomic<std::uint32_t>, 2> written;
     std::array<std::array<ShmAddress, 8>, 2> addresses;
@@ -86,26 +86,27 @@ std::vector<Variant> variants(const Settings& settings) {
 /// One process's side.
 class Side {
   public:
-    Side(Board& board, int index, const std::vector<Variant>& all, unsigned cpus)
-        : board_(board), index_(index), waiter_(2, cpus), buffer_(kSizes.back(), std::byte{1}),
-          other_(kSizes.back(), std::byte{2}) {
+    Side(FlagSlots& flag_slot, int index, const std::vector<Variant>& all, unsigned cpus)
+        : flag_slots_(flag_slot), index_(index), waiter_(2, cpus),
+          buffer_(kSizes.back(), std::byte{1}), other_(kSizes.back(), std::byte{2}) {
         auto heap = shm::Heap::create({});
         require(heap.status());
         heap_ = std::move(*heap);
         const std::vector<Rank> ranks = {0, 1};
-        auto& mine = board_.addresses[static_cast<std::size_t>(index)];
+        auto& mine = flag_slots_.addresses[static_cast<std::size_t>(index)];
         for (const Variant& variant : all) {
             auto made = ShmTransport::create(*heap_, ranks, index, variant.options);
             require(made.status());
             mine[transports_.size()] = (*made)->address();
             transports_.push_back(std::move(*made));
         }
-        board_.written[static_cast<std::size_t>(index)].store(1, std::memory_order_release);
-        while (board_.written[static_cast<std::size_t>(1 - index)].load() == 0) {
+        flag_slots_.written[static_cast<std::size_t>(index)].store(1, std::memory_order_release);
+        while (flag_slots_.written[static_cast<std::size_t>(1 - index)].load() == 0) {
             ::sched_yield();
         }
         for (std::size_t i = 0; i < transports_.size(); ++i) {
-            const std::array<ShmAddress, 2> pair = {board_.addresses[0][i], board_.addresses[1][i]};
+            const std::array<ShmAddress, 2> pair = {flag_slots_.addresses[0][i],
+                                                    flag_slots_.addresses[1][i]};
             require(transports_[i]->connect(pair));
         }
     }
@@ -141,11 +142,11 @@ class Side {
         return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
     }
 
-    double board(std::uint64_t bytes, std::uint64_t iterations) {
-        transport::Board& own = *transports_.front()->board();
+    double flag_slot(std::uint64_t bytes, std::uint64_t iterations) {
+        transport::FlagSlots& own = *transports_.front()->flag_slots();
         const std::uint64_t start = now_ns();
         for (std::uint64_t i = 0; i < iterations; ++i, ++turn_) {
-            const transport::BoardTurn turn = {turn_, static_cast<std::uint32_t>(turn_), 1};
+            const transport::FlagSlotTurn turn = {turn_, static_cast<std::uint32_t>(turn_), 1};
             await([&] { return own.share(turn, buffer_.data(), bytes); });
             const std::byte* seen = nullptr;
             await([&] { return (seen = own.shared(turn, 1 - index_, 0)) != nullptr; });
@@ -154,21 +155,21 @@ class Side {
         }
         return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
     }
-    std::uint64_t board_bytes() const { return transports_.front()->bytes_max(); }
+    std::uint64_t flag_slot_bytes() const { return transports_.front()->bytes_max(); }
 
     double line(std::uint64_t iterations) {
         const std::uint64_t start = now_ns();
         for (std::uint64_t i = 0; i < iterations; ++i) {
             if (index_ == 0) {
                 line_base_ += 1;
-                board_.line.store(line_base_, std::memory_order_release);
+                flag_slots_.line.store(line_base_, std::memory_order_release);
                 line_base_ += 1;
                 await_line();
             } else {
                 line_base_ += 1;
                 await_line();
                 line_base_ += 1;
-                board_.line.store(line_base_, std::memory_order_release);
+                flag_slots_.line.store(line_base_, std::memory_order_release);
             }
         }
         return static_cast<double>(now_ns() - start) / static_cast<double>(2 * iterations);
@@ -213,7 +214,7 @@ class Side {
 
     void await_line() {
         waiter_.reset();
-        while (board_.line.load(std::memory_order_acquire) != line_base_) {
+        while (flag_slots_.line.load(std::memory_order_acquire) != line_base_) {
             waiter_.idle();
         }
     }
@@ -230,7 +231,7 @@ class Side {
         }
     }
 
-    Board& board_;
+    FlagSlots& flag_slots_;
     int index_;
     shm::Waiter waiter_;
     std::vector<std::byte> buffer_;
@@ -283,8 +284,8 @@ std::vector<Row> measure(Side& side, const Settings& settings, const std::vector
                 record("message " + all[v].name, bytes, side.message(v, bytes, iterations));
             }
             record("exchange", bytes, side.exchange(bytes, iterations));
-            if (bytes <= side.board_bytes()) {
-                record("board", bytes, side.board(bytes, iterations));
+            if (bytes <= side.flag_slot_bytes()) {
+                record("flag_slot", bytes, side.flag_slot(bytes, iterations));
             }
         }
     }
@@ -313,19 +314,19 @@ int main(int argc, char** argv) {
     const std::vector<Variant> all = variants(settings);
     const std::vector<std::uint32_t> cpus = topo::usable_cpus();
     const auto cpu_count = static_cast<unsigned>(cpus.size());
-    void* memory =
-        ::mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* memory = ::mmap(nullptr, sizeof(FlagSlots), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         std::perror("shm_bench: mmap");
         return 1;
     }
-    auto& board = *static_cast<Board*>(memory);
+    auto& flag_slot = *static_cast<FlagSlots*>(memory);
     const pid_t child = ::fork();
     const int index = child == 0 ? 1 : 0;
     if (cpu_count >= 2) {
         bind_to(cpus[static_cast<std::size_t>(index)]);
     }
-    Side side(board, index, all, cpu_count);
+    Side side(flag_slot, index, all, cpu_count);
     std::vector<Row> rows = measure(side, settings, all);
     if (child == 0) {
         return 0;

@@ -27,7 +27,7 @@
  * NO_SECOND_LOOK (after the announcement) holds, since the look after the first nap makes good for
  * it: it only loses time.
  *
- * With COUNTED, ringers look first at the number of sleepers, as those of boards do, and at a
+ * With COUNTED, ringers look first at the number of sleepers, as those of flag slots do, and at a
  * doorbell only if that is not 0. COUNT_LATE, a sleeper that counts itself after its announcement,
  * holds for the same reason.
  */

@@ -54,7 +54,7 @@ class Jobs:
         return self.launcher.execute(["srun", "--job-name=ucg", *words], SECONDS, {
             "UCG_LOG_LEVEL": say, "OMPI_MCA_coll_ucg_verbose": "1", "TMPDIR": "/tmp"})
 
-    def served(self, what, hosts, ranks, words, crowded):
+    def served(self, what, hosts, ranks, words, oversubscribed):
         """A job whose collectives are all UCG's, with right results."""
         job = self.srun("--mpi=pmix", "-N", str(hosts), *words, self.lifecycle, "use", say="info")
         counted = mpirun.counters(job.output)
@@ -65,8 +65,8 @@ class Jobs:
                 taken > 0 and passed == 0 for taken, passed in counted.values()),
             "ranks": [(int(of), int(on)) for of, on, _ in told] == [(ranks, hosts)] * ranks,
             "switches": all(("switches known" in rest) == (hosts > 1) for _, _, rest in told),
-            "sharing of processors": crowded is None or all(
-                ("oversubscribed" in rest) == crowded for _, _, rest in told),
+            "sharing of processors": oversubscribed is None or all(
+                ("oversubscribed" in rest) == oversubscribed for _, _, rest in told),
             "warnings": "warning" not in job.output,
         }.items() if not right]
         self.checks.expect(not wrong, f"{what}: {', '.join(wrong)}: status {job.status}\n"

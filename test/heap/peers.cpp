@@ -82,7 +82,7 @@ int run_rank(int rank, int socket) {
     const Memory output = filled(20 + rank);
     REQUIRE_THAT((*heap)->locate(input.get(), kBytes).has_value());
     REQUIRE_THAT(!(*second)->locate(input.get(), kBytes).has_value());
-    REQUIRE_THAT((*transport)->reached_in_place(input.get(), kBytes));
+    REQUIRE_THAT((*transport)->is_mapped_by_peers(input.get(), kBytes));
     REQUIRE_THAT((*transport)->expose(0, {{{input.get(), false}, {output.get(), false}, {}}}, 0));
     REQUIRE_THAT(meet(socket));
 

@@ -21,7 +21,7 @@ import mpirun
 ROWS = [
     {"allreduce": "all_read", "bcast": "one_stage", "reduce": "numa_tree"},
     {"allreduce": "tiled_naive", "bcast": "two_stage", "reduce": "tiled"},
-    {"allreduce": "tiled_cyclic", "bcast": "boards_allgather", "reduce": "tiled"},
+    {"allreduce": "tiled_cyclic", "bcast": "flag_slots_allgather", "reduce": "tiled"},
     {"allreduce": "tiled_hierarchical", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_tree", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},
@@ -32,7 +32,7 @@ STAGINGS = ["1M", "64k", "4k"]
 # Ranks of a socket follow one another, are dealt round robin, or are all on one.
 LAYOUTS = ["block", "dealt", "one"]
 NEEDS_SOCKETS = {"two_stage", "tiled_hierarchical"}
-NEEDS_THREE_RANKS = {"boards_allgather"}
+NEEDS_THREE_RANKS = {"flag_slots_allgather"}
 
 # Stands between mpirun and the program, so that ranks alone get the heap: maybe a machine of two
 # packages, of which each rank has one.

@@ -23,7 +23,7 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
-        # With eight ranks only what used to come to a stop: the machine is crowded as it is.
+        # With eight ranks only what used to come to a stop: the machine is oversubscribed as it is.
         for part in SHARED_MEMORY if count < 8 else ["mutex"]:
             check(checks, launcher, [threads, part], part, count, "shm,ucx")
     for part in UCX:

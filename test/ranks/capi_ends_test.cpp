@@ -23,7 +23,7 @@ using ucg::test::RankResult;
 constexpr std::chrono::seconds kLimit(60);
 
 struct Wait {
-    std::uint64_t count; ///< Of numbers to be added: by boards, or by messages.
+    std::uint64_t count; ///< Of numbers to be added: by flag slots, or by messages.
     const char* cma;     ///< UCG_CMA: is a process known by a word of its memory, or by its number?
     const char* sleep;   ///< UCG_SLEEP_AFTER
     bool blocks;         ///< Or it is asked whether it has ended.

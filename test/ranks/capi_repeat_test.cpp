@@ -16,7 +16,7 @@ namespace {
 using ucg::test::run_thread_ranks;
 using ucg::test::ThreadRank;
 
-constexpr int kRounds = 120; // Several times round the boards.
+constexpr int kRounds = 120; // Several times round the flag slots.
 
 ucg_coll_params_t sum_of(std::uint64_t count) {
     ucg_coll_params_t params = {};

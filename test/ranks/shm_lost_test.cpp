@@ -127,7 +127,7 @@ TEST_CASE("transport/shm: what lies in the memory of a rank that fails is not re
     Message send = message(kSend, 1, target, 0);
     send.data = source.data(); // As long.
     Message recv = message(kRecv, 0, target, 0);
-    recv.in_place = in_place;
+    recv.read_on_arrival = in_place;
     recv.sender_help = transport::SenderHelp::unwanted;
     pair.sender().post({&send, 1});
     if (in_place) {

@@ -105,7 +105,7 @@ class PatternRank {
                 sends_.push_back(m);
             }
             if (to == self_) {
-                m.in_place = (sequence + m.step) % 2 == 0;
+                m.read_on_arrival = (sequence + m.step) % 2 == 0;
                 m.peer = from;
                 m.direction = transport::Direction::recv;
                 recvs_.push_back(m);

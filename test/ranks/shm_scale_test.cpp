@@ -94,18 +94,18 @@ transport::ShmOptions scale_options() {
     return options;
 }
 
-/// A barrier by the boards, and a message around the ring of ranks.
+/// A barrier by the flag slots, and a message around the ring of ranks.
 bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
-    const transport::BoardTurn turn = {0, 0, 0};
-    if (!transport.board()->share(turn, nullptr, 0)) {
+    const transport::FlagSlotTurn turn = {0, 0, 0};
+    if (!transport.flag_slots()->share(turn, nullptr, 0)) {
         return false;
     }
     for (Rank peer = 0; peer < rank.size(); ++peer) {
-        while (peer != rank.rank() && transport.board()->shared(turn, peer, 0) == nullptr) {
+        while (peer != rank.rank() && transport.flag_slots()->shared(turn, peer, 0) == nullptr) {
             ::sched_yield();
         }
     }
-    transport.board()->finish(1);
+    transport.flag_slots()->finish(1);
     Rank sent = rank.rank();
     Rank received = kNoRank;
     std::vector<transport::Message> messages(2);

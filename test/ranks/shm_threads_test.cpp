@@ -356,8 +356,8 @@ TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not"
     using graph::BufferKind;
     const transport::PeerMemory& reader = *group.transports[1];
     CHECK(reader.peer_buffer(0, BufferKind::input, kSequence).data == nullptr);
-    CHECK(group.transports[0]->reached_in_place(lease->data() + 8, 92));
-    CHECK_FALSE(group.transports[0]->reached_in_place(own.data(), own.size()));
+    CHECK(group.transports[0]->is_mapped_by_peers(lease->data() + 8, 92));
+    CHECK_FALSE(group.transports[0]->is_mapped_by_peers(own.data(), own.size()));
     REQUIRE(group.transports[0]->expose(
         kSequence, {{{lease->data() + 8, false}, {own.data(), false}, {lease->data() + 16, true}}},
         0));
@@ -365,11 +365,11 @@ TEST_CASE("transport/shm: buffers in the heap are seen by peers, others are not"
     const transport::SharedBuffer seen = reader.peer_buffer(0, BufferKind::input, kSequence);
     REQUIRE(seen.data != nullptr);
     CHECK(*seen.data == std::byte{42});
-    CHECK_FALSE(seen.window);
+    CHECK_FALSE(seen.staging_buffer);
     CHECK(reader.peer_buffer(0, BufferKind::output, kSequence).data == nullptr);
-    const transport::SharedBuffer window = reader.peer_buffer(0, BufferKind::scratch, kSequence);
-    CHECK(window.data == seen.data + 8);
-    CHECK(window.window);
+    const transport::SharedBuffer staging = reader.peer_buffer(0, BufferKind::scratch, kSequence);
+    CHECK(staging.data == seen.data + 8);
+    CHECK(staging.staging_buffer);
     CHECK(reader.peer_buffer(0, BufferKind::input, kSequence + 64).data == nullptr);
 }
 
@@ -459,7 +459,7 @@ TEST_CASE("transport/shm: a message is read where it arrives, in the ring or at 
     Message send = message(kSend, 1, source, 0);
     send.data = mapped ? lease->data() : source.data();
     Message recv = message(kRecv, 0, target, 0);
-    recv.in_place = true;
+    recv.read_on_arrival = true;
     group.transports[0]->post({&send, 1});
     group.transports[1]->post({&recv, 1});
     unsigned parts = 0;
@@ -491,7 +491,7 @@ TEST_CASE("transport/shm: a message that is read half where it arrived fails wit
     Message send = message(kSend, 1, data, 0);
     auto target = filled(100000, 0);
     Message recv = message(kRecv, 0, target, 0);
-    recv.in_place = true;
+    recv.read_on_arrival = true;
     group.transports[0]->post({&send, 1});
     group.transports[1]->post({&recv, 1});
     REQUIRE(recv.state == MessageState::part);
@@ -505,15 +505,16 @@ namespace {
 /// What rank `rank` of two has seen of its peer after an exchange of `mine`.
 std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint64_t turn,
                                  const std::vector<std::byte>& mine, std::uint32_t looks) {
-    const transport::BoardRead read = {static_cast<Rank>(1 - rank), mine.size()};
+    const transport::FlagSlotRead read = {static_cast<Rank>(1 - rank), mine.size()};
     const std::byte* place = nullptr;
-    const transport::BoardExchange exchange = {.turn = {turn, static_cast<std::uint32_t>(turn), 7},
-                                               .data = mine.data(),
-                                               .bytes = mine.size(),
-                                               .reads = {&read, 1},
-                                               .places = &place,
-                                               .looks = looks};
-    if (group.transports[rank]->board()->exchange(exchange) != 1) {
+    const transport::FlagSlotExchange exchange = {
+        .turn = {turn, static_cast<std::uint32_t>(turn), 7},
+        .data = mine.data(),
+        .bytes = mine.size(),
+        .reads = {&read, 1},
+        .places = &place,
+        .looks = looks};
+    if (group.transports[rank]->flag_slots()->exchange(exchange) != 1) {
         return {};
     }
     return {place, place + mine.size()};
@@ -546,5 +547,5 @@ TEST_CASE("transport/shm: an exchange whose peer shares nothing ends its looks",
     const auto mine = filled(bytes, 1);
     CHECK(exchanged(group, 0, 0, mine, 100).empty());
     CHECK(exchanged(group, 1, 0, mine, 100) == mine);
-    CHECK(group.transports[0]->board()->shared({0, 0, 7}, 1, bytes) != nullptr);
+    CHECK(group.transports[0]->flag_slots()->shared({0, 0, 7}, 1, bytes) != nullptr);
 }

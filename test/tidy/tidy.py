@@ -52,8 +52,8 @@ COST, GRAPH, PLAN = "ucg_coll/cost", "ucg_coll/graph", "ucg_coll/plan"
 PRICE = "ucg_coll/price"
 AAPC = "ucg_coll/aapc"
 PLAN_SEES = (BASE, TOPO, COST, PRICE, GRAPH, PLAN + "/algorithm.hpp")
-PARTS, MESSAGES, MULTIPLYING, SWITCHES, BOARDS, PEERS = (
-    PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network", "boards",
+PARTS, MESSAGES, MULTIPLYING, SWITCHES, FLAG_SLOTS, PEERS = (
+    PLAN + "/" + name for name in ("parts", "messages", "multiplying", "network", "flag_slots",
                               "peer_memory"))
 TRANSPORT = "ucg_coll/transport/transport.hpp"
 COMPONENT = "ucg_coll/ompi"
@@ -72,9 +72,9 @@ AREAS = {
     MULTIPLYING: Area((*PLAN_SEES, PARTS)),
     SWITCHES: Area((*PLAN_SEES, AAPC, PARTS, MESSAGES)),
     MESSAGES: Area((*PLAN_SEES, PARTS, MULTIPLYING, SWITCHES)),
-    PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES, SWITCHES, BOARDS, PEERS)),
+    PLAN + "/levels": Area((*PLAN_SEES, PARTS, MULTIPLYING, MESSAGES, SWITCHES, FLAG_SLOTS, PEERS)),
     PEERS: Area((*PLAN_SEES, PARTS, MESSAGES)),
-    BOARDS: Area((*PLAN_SEES, PARTS, MESSAGES)),
+    FLAG_SLOTS: Area((*PLAN_SEES, PARTS, MESSAGES)),
     "ucg_coll/sim": Area((BASE, TOPO, COST, PRICE, GRAPH)),
     "ucg_coll/engine": Area((BASE, GRAPH, TRANSPORT)),
     "ucg_coll/transport": Area((BASE, GRAPH, TRANSPORT)),

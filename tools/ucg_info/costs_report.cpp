@@ -26,13 +26,13 @@ CostsReport::CostsReport(const capi::Config& config)
     copies_ = config.cma_bytes_min() == 0 ? capi::single_copies(profile_)
                                           : capi::SingleCopies{config.cma_bytes_min(), "UCG_CMA"};
     if (config.cma_bytes_min() != 0) {
-        profile_.profile.memory.copies.crowded_cma_bytes_min = config.cma_bytes_min();
+        profile_.profile.memory.copies.oversubscribed_cma_bytes_min = config.cma_bytes_min();
         profile_.profile.memory.far_copies.cma_bytes_min = config.cma_bytes_min();
-        crowded_origin_ = far_origin_ = "UCG_CMA";
+        oversubscribed_origin_ = far_origin_ = "UCG_CMA";
     } else {
         far_origin_ = origin(profile_.profile.memory.far_copies.measured);
         capi::take_seen(profile_.profile.memory, copies_.bytes_min);
-        crowded_origin_ = origin(profile_.profile.memory.copies.crowded_measured);
+        oversubscribed_origin_ = origin(profile_.profile.memory.copies.oversubscribed_measured);
     }
 }
 
@@ -69,12 +69,12 @@ std::string CostsReport::copies() const {
         "  rings          {} ({}), {} where ranks share processors ({})\n",
         length(copies_.bytes_min), copies_.origin,
         length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
-        length(memory.copies.crowded_cma_bytes_min), crowded_origin_,
+        length(memory.copies.oversubscribed_cma_bytes_min), oversubscribed_origin_,
         length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
-        length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.joint.bytes_min),
-        origin(memory.joint.measured), topo::format_bytes(memory.copies.ring_bytes),
-        origin(memory.copies.measured), topo::format_bytes(memory.copies.crowded_ring_bytes),
-        origin(memory.copies.crowded_measured));
+        length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.cooperative.bytes_min),
+        origin(memory.cooperative.measured), topo::format_bytes(memory.copies.ring_bytes),
+        origin(memory.copies.measured), topo::format_bytes(memory.copies.oversubscribed_ring_bytes),
+        origin(memory.copies.oversubscribed_measured));
 }
 
 std::string CostsReport::text() const {
@@ -112,13 +112,13 @@ nlohmann::ordered_json CostsReport::json() const {
         {"wake_measured", memory.wake.measured},
         {"cma_measured", memory.cma.measured},
         {"copies_measured", memory.copies.measured},
-        {"crowded_copies_measured", memory.copies.crowded_measured},
-        {"joint_copies_measured", memory.joint.measured},
+        {"oversubscribed_copies_measured", memory.copies.oversubscribed_measured},
+        {"cooperative_copies_measured", memory.cooperative.measured},
         {"messages", messages()},
         {"single_copy_bytes_min", copies_.bytes_min},
         {"single_copy_origin", copies_.origin},
         {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
-        {"crowded_single_copy_bytes_min", memory.copies.crowded_cma_bytes_min},
+        {"oversubscribed_single_copy_bytes_min", memory.copies.oversubscribed_cma_bytes_min},
         {"complaint", profile_.complaint},
         {"advice", status_.ok() ? capi::tune_advice(profile_) : ""}};
 }

@@ -28,8 +28,8 @@ class CostsReport {
     Status status_;
     capi::LoadedProfile profile_;
     capi::SingleCopies copies_;
-    std::string far_origin_;     ///< Of single copies between cores that share no cache.
-    std::string crowded_origin_; ///< Of single copies where ranks share processors.
+    std::string far_origin_;            ///< Of single copies between cores that share no cache.
+    std::string oversubscribed_origin_; ///< Of single copies where ranks share processors.
     std::string processor_;
     std::string built_in_; ///< What is built in, and for which processors.
 };

@@ -1,5 +1,5 @@
 // What the planner knows besides the question and the placement: --profile, the costs that it
-// compares algorithms with; --staging, --boards and --shared-heap, what ranks of a host read of
+// compares algorithms with; --staging, --flag-slots and --shared-heap, what ranks of a host read of
 // one another.
 #pragma once
 
@@ -40,13 +40,13 @@ class ProfileOption {
         add_size_option(app, "--staging", staging_bytes_,
                         "Memory of each rank that others of its host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
-        add_size_option(app, "--boards", board_bytes_,
-                        "The longest share on the boards of the ranks of a host (default: "
-                        "8K); 0: algorithms by boards do not serve");
+        add_size_option(app, "--flag-slots", flag_slot_bytes_,
+                        "The longest share on the flag slots of the ranks of a host (default: "
+                        "8K); 0: algorithms by flag slots do not serve");
         app.add_flag("--no-kernel-copies", no_kernel_copies_,
                      "Ranks of a host do not reach one another's memory by the kernel, as with "
                      "UCG_CMA=n: algorithms whose ranks help one another do not serve");
-        app.add_flag("--shared-heap", in_place_,
+        app.add_flag("--shared-heap", buffers_mapped_,
                      "Price buffers as lying in the shared heap, as under libucg_heap.so");
         app.add_option("--ranks-per-cpu", ranks_per_cpu_,
                        "Price waits and work as where so many ranks take turns on each CPU "
@@ -60,8 +60,8 @@ class ProfileOption {
                       const plan::Network* network = nullptr) const {
         return {placement,
                 profile,
-                plan::shared_memory(placement, profile, staging_bytes_, in_place_, board_bytes_,
-                                    !no_kernel_copies_),
+                plan::shared_memory(placement, profile, staging_bytes_, buffers_mapped_,
+                                    flag_slot_bytes_, !no_kernel_copies_),
                 ranks_per_cpu_ > 0 ? ranks_per_cpu_
                 : is_here()        ? ranks_per_cpu_here(placement.ranks_per_host_max())
                                    : 1,
@@ -115,9 +115,9 @@ class ProfileOption {
     std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
     double message_ns_ = 0; ///< 0: nothing was said.
     std::uint64_t staging_bytes_ = 1 << 20;
-    std::uint64_t board_bytes_ = 8 << 10;
+    std::uint64_t flag_slot_bytes_ = 8 << 10;
     bool no_kernel_copies_ = false;
-    bool in_place_ = false;
+    bool buffers_mapped_ = false;
     double ranks_per_cpu_ = 0; ///< 0: nothing was said.
 };
 

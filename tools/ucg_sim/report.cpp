@@ -90,7 +90,7 @@ std::string text_report(const Subject& subject, const Runs& runs) {
     text += fmt::format("  messages     {}, {} bytes in all\n", outcome.message_count,
                         outcome.message_bytes);
     if (outcome.share_count > 0) {
-        text += fmt::format("  boards       {} shared, {} read\n", outcome.share_count,
+        text += fmt::format("  flag slots   {} shared, {} read\n", outcome.share_count,
                             outcome.look_count);
     }
     if (outcome.peer_bytes > 0) {
@@ -123,8 +123,8 @@ std::string json_report(const Subject& subject, const Runs& runs, const sim::Tra
                    {"seed", subject.seed},
                    {"messages", outcome.message_count},
                    {"message_bytes", outcome.message_bytes},
-                   {"boards_shared", outcome.share_count},
-                   {"boards_read", outcome.look_count},
+                   {"flag_slots_shared", outcome.share_count},
+                   {"flag_slots_read", outcome.look_count},
                    {"peer_memory_bytes", outcome.peer_bytes},
                    {"repetitions",
                     {{"count", runs.completions.size()},

@@ -25,8 +25,9 @@ struct Runs {
 
 std::string text_report(const Subject& subject, const Runs& runs);
 
-/// One object, on one line: completion_ns, ranks, messages, boards, repetitions. With `trace` also
-/// what each rank did when, each message and each board that was read, and when each op was issued.
+/// One object, on one line: completion_ns, ranks, messages, flag slots, repetitions. With `trace`
+/// also what each rank did when, each message and each flag slot that was read, and when each op
+/// was issued.
 std::string json_report(const Subject& subject, const Runs& runs, const sim::Trace* trace);
 
 } // namespace ucg::tools

@@ -49,7 +49,8 @@ constexpr const char* kFooter =
     "  logp, logfp, loggp  --latency --overhead --gap [--gamma --compute --copy], --free,\n"
     "                      --gap-per-byte\n"
     "\n"
-    "What ranks of one host read of one another's memory, and the lines of boards, cost what the\n"
+    "What ranks of one host read of one another's memory, and the lines of flag slots, cost what "
+    "the\n"
     "memory model of --profile says, whatever the model; a share is issued as an empty message "
     "is,\n"
     "once for all readers. --shared-heap: publishing copies nothing.\n"
@@ -69,12 +70,13 @@ constexpr const char* kFooter =
     "\n"
     "Formats: text and json report times; json has completion_ns and ranks of the first "
     "repetition,\n"
-    "and with --details every activity, message, board that is read and op. timeline and svg show "
+    "and with --details every activity, message, flag slot that is read and op. timeline and svg "
+    "show "
     "what each rank did "
     "when;\n"
     "dot and tasks are the program graph: start (S), proxy, sleep (Z), compute (C), put (P) and "
     "share\n"
-    "on a board (B).\n"
+    "on a flag slot (B).\n"
     "\n"
     "Examples:\n"
     "  ucg_sim run --collective allreduce --ranks 8 --algorithm recursive_doubling --bytes 8 \\\n"
@@ -115,8 +117,9 @@ class RunCommand {
                           std::vector<View>{View::text, View::timeline, View::json, View::svg,
                                             View::dot, View::tasks},
                           "Output");
-        app_.add_flag("--details", details_,
-                      "In JSON, what each rank did when, each message and each board that is read");
+        app_.add_flag(
+            "--details", details_,
+            "In JSON, what each rank did when, each message and each flag slot that is read");
         app_.parse_complete_callback([this] {
             question_.check();
             prices_.check();

@@ -50,14 +50,14 @@ constexpr std::array kReasons = {
     Reason{"compute", "", "follows from the L2, which was not measured"},
     Reason{"levels.network", "", "`ucg_tune network` measures it"},
     Reason{"levels.", "", "needs two CPUs that stay at this distance"},
-    Reason{"memory.copies", "crowded_cma_bytes_min",
+    Reason{"memory.copies", "oversubscribed_cma_bytes_min",
            "needs the kernel's copies, longer messages than --quick takes, and CPUs that stay as "
            "near"},
     Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU that stays as near"},
     Reason{"memory.copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"memory.far_copies", "", "known by processor; no command measures it"},
-    Reason{"memory.joint_copies", "",
+    Reason{"memory.cooperative_copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"network.", "", "`ucg_tune network` measures it"},
 };

@@ -50,7 +50,7 @@ class Probe {
         then([&] { return measure_caches(); });
         then([&] { return measure_cma(); });
         then([&] { return measure_own_copies(); });
-        then([&] { return measure_crowded_copies(); });
+        then([&] { return measure_oversubscribed_copies(); });
         for (const Neighbours& neighbours : neighbours_) {
             then([&] { return measure_messages_to(neighbours); });
         }
@@ -75,8 +75,8 @@ class Probe {
         for (cost::CacheRates& rates : model().caches) {
             rates.measured = false;
         }
-        model().cma.measured = model().joint.measured = false;
-        model().copies.measured = model().copies.crowded_measured = false;
+        model().cma.measured = model().cooperative.measured = false;
+        model().copies.measured = model().copies.oversubscribed_measured = false;
         model().wake.measured = model().wake.across_measured = false;
     }
 
@@ -168,7 +168,7 @@ class Probe {
         return skipped;
     }
 
-    Status measure_crowded_copies() {
+    Status measure_oversubscribed_copies() {
         if (run_.options().quick) { // All of them are long.
             run_.skip();
             return {};

@@ -33,7 +33,7 @@ constexpr std::array<std::uint64_t, 7> kPrivateBytes = {8 << 10,   16 << 10, 32 
 constexpr std::array<std::uint64_t, 8> kKernelFromBytes = {
     8 << 10,   16 << 10, 32 << 10, 64 << 10,
     256 << 10, 1 << 20,  4 << 20,  cost::kHardlyEverCopiedOnce};
-constexpr std::array<std::uint64_t, 3> kJointBytes = {64 << 10, 256 << 10, 1 << 20};
+constexpr std::array<std::uint64_t, 3> kCooperativeBytes = {64 << 10, 256 << 10, 1 << 20};
 
 /// What messages are used for, alike often: a threshold holds for all of them. What was written
 /// last lies in its sender's cache; what was not, and was sent before, in the receiver's as well.
@@ -69,7 +69,7 @@ transport::ShmOptions ring_options(std::uint64_t ring_bytes, bool own_processors
     options.ring_bytes = ring_bytes;
     options.single_copy_bytes_min = kNever;
     options.mapped_copy_bytes_min = kNever;
-    options.joint_copy_bytes_min = kNever;
+    options.cooperative_copy_bytes_min = kNever;
     options.own_processors = own_processors;
     return options;
 }
@@ -120,7 +120,7 @@ class CopyProbe {
                       name());
             return {};
         }
-        own_ ? learn() : learn_crowded();
+        own_ ? learn() : learn_oversubscribed();
         return {};
     }
 
@@ -136,9 +136,9 @@ class CopyProbe {
             add("in segments: rings", true, kMappedBytes, ring_options(256 << 10, own_));
             add("in segments: alone", true, kMappedBytes, ring_options(256 << 10, own_))
                 .mapped_copy_bytes_min = 1;
-            add("in segments: both", true, kJointBytes, ring_options(256 << 10, own_))
+            add("in segments: both", true, kCooperativeBytes, ring_options(256 << 10, own_))
                 .mapped_copy_bytes_min = 1;
-            ways_.back().options.joint_copy_bytes_min = 1;
+            ways_.back().options.cooperative_copy_bytes_min = 1;
         }
         if (run_.options().quick) {
             return; // What is decided by longer messages.
@@ -153,7 +153,7 @@ class CopyProbe {
             // With the help of senders, as it is where single copies are made at all.
             transport::ShmOptions options = ring_options(kRingBytes.front(), own_);
             options.single_copy_bytes_min = 1;
-            options.joint_copy_bytes_min = 1;
+            options.cooperative_copy_bytes_min = 1;
             add("by the kernel", false, kPrivateBytes, options);
         }
     }
@@ -205,7 +205,7 @@ class CopyProbe {
 
     /// Ranks that take turns have peers on their own CPU and on others, whose turns end as well:
     /// there counts what both ends have to do, so what keeps both CPUs busy.
-    TimesByLength crowded_times(const std::string& way) const {
+    TimesByLength oversubscribed_times(const std::string& way) const {
         const TimesByLength across = times_of(way, kBusyUses);
         const TimesByLength here = times(way);
         return across.empty() ? here : mean_of(std::array{here, across});
@@ -238,9 +238,10 @@ class CopyProbe {
         if (run_.options().quick) {
             return;
         }
-        memory.joint.bytes_min = turning_point(alone, times("in segments: both"), kJointBytes);
-        memory.joint.measured = true;
-        derived("memory.joint_copies", "bytes_min");
+        memory.cooperative.bytes_min =
+            turning_point(alone, times("in segments: both"), kCooperativeBytes);
+        memory.cooperative.measured = true;
+        derived("memory.cooperative_copies", "bytes_min");
         memory.copies.ring_bytes = best_ring();
         memory.copies.measured = true;
         derived("memory.copies", "ring_bytes");
@@ -251,19 +252,19 @@ class CopyProbe {
         }
     }
 
-    void learn_crowded() {
+    void learn_oversubscribed() {
         if (run_.options().quick) {
             return;
         }
         cost::CopyModel& copies = run_.model().copies;
-        copies.crowded_ring_bytes = best_ring();
-        copies.crowded_measured = true;
-        derived("memory.copies", "crowded_ring_bytes");
+        copies.oversubscribed_ring_bytes = best_ring();
+        copies.oversubscribed_measured = true;
+        derived("memory.copies", "oversubscribed_ring_bytes");
         if (run_.model().cma.permitted && run_.steady("copies")) {
-            copies.crowded_cma_bytes_min =
-                turning_point(crowded_times(rings(kRingBytes.front())),
-                              crowded_times("by the kernel"), kKernelFromBytes);
-            derived("memory.copies", "crowded_cma_bytes_min");
+            copies.oversubscribed_cma_bytes_min =
+                turning_point(oversubscribed_times(rings(kRingBytes.front())),
+                              oversubscribed_times("by the kernel"), kKernelFromBytes);
+            derived("memory.copies", "oversubscribed_cma_bytes_min");
         }
     }
 

@@ -20,7 +20,7 @@ PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
             .cluster = std::move(wired.cluster),
             .ranks_of_phases = std::move(wired.ranks_of_phases),
             .profile = cost::with_network(wired.profile, wired.network, wired.network_message_ns),
-            .board_bytes = wired.board_bytes,
+            .flag_slot_bytes = wired.flag_slot_bytes,
             .staging_bytes = wired.staging_bytes,
             .buffers_in_heap = wired.buffers_in_heap,
             .kernel_copies = wired.kernel_copies,

@@ -51,7 +51,7 @@ Planner::Planner(Context& context, PlanningFacts facts)
       plan_facts_{facts_.placement,
                   facts_.profile,
                   plan::shared_memory(facts_.placement, facts_.profile, facts_.staging_bytes,
-                                      facts_.buffers_in_heap, facts_.board_bytes,
+                                      facts_.buffers_in_heap, facts_.flag_slot_bytes,
                                       facts_.kernel_copies && !context.config().never_helps()),
                   facts_.ranks_per_cpu,
                   reproducible_ ? &*reproducible_ : nullptr,

@@ -31,7 +31,7 @@ struct PlanningFacts {
     std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
     cost::Profile profile;
     /// As in WiredGroup.
-    std::uint64_t board_bytes = 0;
+    std::uint64_t flag_slot_bytes = 0;
     std::uint64_t staging_bytes = 0;
     bool buffers_in_heap = false; ///< All ranks' malloc is served from the shared heap.
     bool kernel_copies = false;

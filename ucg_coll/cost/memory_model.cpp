@@ -80,7 +80,7 @@ const MemoryModel& default_memory_model() {
                 .written_per_byte_ns = 0.11},
         .copies = {},
         .far_copies = {},
-        .joint = {},
+        .cooperative = {},
         .wake = {.yield_switch_ns = 715, .futex_core_ns = 3200, .futex_across_ns = 5700},
     };
     return kDefault;
@@ -107,12 +107,13 @@ double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::u
     return level.latency_ns + per_byte_ns * static_cast<double>(bytes);
 }
 
-std::uint64_t board_line_bytes(std::uint64_t bytes) {
+std::uint64_t flag_slot_line_bytes(std::uint64_t bytes) {
     constexpr std::uint64_t kHeadBytes = kCacheLine / 2;
     return round_up(kHeadBytes + bytes, kCacheLine);
 }
 
-double board_lines_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t line_bytes) {
+double flag_slot_lines_ns(const MemoryLevel& level, std::uint64_t readers,
+                          std::uint64_t line_bytes) {
     return readers == 0 ? 0 : contended_read_ns(level, readers, line_bytes) - level.latency_ns;
 }
 

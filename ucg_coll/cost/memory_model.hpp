@@ -83,10 +83,10 @@ struct CopyModel {
     std::uint64_t ring_bytes = 256 << 10;
     /// Of CmaModel::bytes_min and `ring_bytes`, where ranks take turns on processors, which then
     /// have to do both copies one after the other.
-    std::uint64_t crowded_cma_bytes_min = 16 << 10;
-    std::uint64_t crowded_ring_bytes = 256 << 10;
-    bool measured = false;         ///< mapped_bytes_min, ring_bytes and CmaModel::bytes_min.
-    bool crowded_measured = false; ///< The others.
+    std::uint64_t oversubscribed_cma_bytes_min = 16 << 10;
+    std::uint64_t oversubscribed_ring_bytes = 256 << 10;
+    bool measured = false;                ///< mapped_bytes_min, ring_bytes and CmaModel::bytes_min.
+    bool oversubscribed_measured = false; ///< The others.
 
     bool operator==(const CopyModel&) const = default;
 };
@@ -102,11 +102,11 @@ struct FarCopyModel {
 };
 
 /// Messages that are copied once, by both of their ends together.
-struct JointCopyModel {
+struct CooperativeCopyModel {
     std::uint64_t bytes_min = 64 << 10; ///< From this length on, where each rank has a processor.
     bool measured = false;
 
-    bool operator==(const JointCopyModel&) const = default;
+    bool operator==(const CooperativeCopyModel&) const = default;
 };
 
 /// How long until a waiting rank runs.
@@ -130,12 +130,12 @@ struct MemoryModel {
     CmaModel cma;
     CopyModel copies;
     FarCopyModel far_copies;
-    JointCopyModel joint;
+    CooperativeCopyModel cooperative;
     WakeModel wake;
 
     /// Messages are copied once, by the kernel, from this length on.
     std::uint64_t single_copy_bytes_min(double ranks_per_cpu) const {
-        return ranks_per_cpu > 1 ? copies.crowded_cma_bytes_min : cma.bytes_min;
+        return ranks_per_cpu > 1 ? copies.oversubscribed_cma_bytes_min : cma.bytes_min;
     }
     /// So are messages that lie where the peer has them mapped, from this length on. Where ranks
     /// take turns on processors their sender waits for one of the receiver's, so that what it
@@ -143,7 +143,7 @@ struct MemoryModel {
     std::uint64_t mapped_bytes_min(double ranks_per_cpu) const;
     /// What the buffers of a ring have in all.
     std::uint64_t ring_bytes(double ranks_per_cpu) const {
-        return ranks_per_cpu > 1 ? copies.crowded_ring_bytes : copies.ring_bytes;
+        return ranks_per_cpu > 1 ? copies.oversubscribed_ring_bytes : copies.ring_bytes;
     }
     /// REQUIRES: distance != Distance::network.
     const MemoryLevel& level(topo::Distance distance) const {
@@ -155,7 +155,7 @@ struct MemoryModel {
     const CacheRates& cache_for(std::uint64_t working_set_bytes) const;
     /// The same where ranks take turns on processors, which then work all the time, each on what
     /// several ranks have: none of them has a part of the L3 for itself.
-    const CacheRates& crowded_cache_for(std::uint64_t working_set_bytes) const {
+    const CacheRates& oversubscribed_cache_for(std::uint64_t working_set_bytes) const {
         const CacheRates& rates = cache_for(working_set_bytes);
         return &rates == &cache(Cache::l3_part) ? cache(Cache::l3) : rates;
     }
@@ -172,13 +172,15 @@ double read_ns(const MemoryLevel& level, std::uint64_t bytes);
 /// one's time. 0 without readers.
 double contended_read_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t bytes);
 
-// Boards: what a core shares is on a line of its own, behind half a line that says so; what does
+// FlagSlots: what a core shares is on a line of its own, behind half a line that says so; what does
 // not fit there is elsewhere, on whole lines.
 
-/// How many bytes come to a core that reads `bytes` of one board, or looks whether it is there (0).
-std::uint64_t board_line_bytes(std::uint64_t bytes);
+/// How many bytes come to a core that reads `bytes` of one flag slot, or looks whether it is there
+/// (0).
+std::uint64_t flag_slot_line_bytes(std::uint64_t bytes);
 /// max(b, B d) per byte of lines: `readers` cores take them in, once they have been told of.
-double board_lines_ns(const MemoryLevel& level, std::uint64_t readers, std::uint64_t line_bytes);
+double flag_slot_lines_ns(const MemoryLevel& level, std::uint64_t readers,
+                          std::uint64_t line_bytes);
 
 /// Less is what a read of a line takes that a core wrote which shares the last-level cache, more
 /// one that another wrote; with the time of a clock around it.

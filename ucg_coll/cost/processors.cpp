@@ -59,7 +59,7 @@ Profile zen4_profile() {
     // What the L2 of the receiver gives up goes to the L3 that both share, and only there does the
     // sender find it at full speed: so twice the L2.
     memory.copies.ring_bytes = 2 << 20;
-    memory.copies.crowded_cma_bytes_min = memory.cma.bytes_min;
+    memory.copies.oversubscribed_cma_bytes_min = memory.cma.bytes_min;
     memory.wake = {.yield_switch_ns = 1430, .futex_core_ns = 6000, .futex_across_ns = 29000};
     // A byte of a message of some KiB takes 0.11 ns, of one of 64 KiB or more 0.035: between them.
     profile.levels[cache_level] = {
@@ -126,7 +126,7 @@ Profile zen5_profile() {
                   .written_per_byte_ns = 0.062,
                   .bytes_min = kHardlyEverCopiedOnce};
     memory.copies.mapped_bytes_min = 4 << 10;
-    memory.copies.crowded_cma_bytes_min = kHardlyEverCopiedOnce;
+    memory.copies.oversubscribed_cma_bytes_min = kHardlyEverCopiedOnce;
     memory.copies.ring_bytes = 256 << 10;
     memory.wake = {.yield_switch_ns = 1160, .futex_core_ns = 4800, .futex_across_ns = 18000};
     profile.levels[cache_level] = {
@@ -202,7 +202,7 @@ Profile zen3_profile() {
     memory.cma.per_byte_ns = 0.088;
     memory.cma.written_per_byte_ns = 0.098;
     memory.cma.bytes_min = kHardlyEverCopiedOnce;
-    memory.copies.crowded_cma_bytes_min = kHardlyEverCopiedOnce;
+    memory.copies.oversubscribed_cma_bytes_min = kHardlyEverCopiedOnce;
     memory.copies.ring_bytes = 1 << 20;
     memory.far_copies.cma_bytes_min = 64 << 10;
     memory.wake = {.yield_switch_ns = 1900, .futex_core_ns = 10500, .futex_across_ns = 38000};

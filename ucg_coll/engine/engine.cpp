@@ -61,10 +61,10 @@ void Engine::start_any(Execution& execution) {
     execution.next_ = nullptr;
     execution.at_ = {};
     execution.spoilt_ = false;
-    if (execution.program_.board != nullptr) {
+    if (execution.program_.flag_slot != nullptr) {
         execution.exchange_.turn.turn = next_turn_++;
         execution.exchange_.turn.sequence = execution.sequence_;
-        execution.boards_seen_ = 0;
+        execution.flag_slots_seen_ = 0;
     }
     if (may_begin(execution)) {
         begin(execution);
@@ -196,17 +196,17 @@ void Engine::operator_called(Execution& execution, bool failed) {
 /// Nothing is read any more of turns before the first one that is still in progress. That of a
 /// failed collective ends as well: nothing moves after it.
 void Engine::finish_turn(const Execution& execution) const {
-    if (execution.program_.board == nullptr) {
+    if (execution.program_.flag_slot == nullptr) {
         return;
     }
     std::uint64_t turn = next_turn_;
     for (const Execution* other = first(); other != nullptr; other = other->next_) {
-        if (other->program_.board != nullptr && other->in_progress()) {
+        if (other->program_.flag_slot != nullptr && other->in_progress()) {
             turn = other->exchange_.turn.turn;
             break;
         }
     }
-    execution.program_.board->finish(turn);
+    execution.program_.flag_slot->finish(turn);
 }
 
 Status Engine::status() const {

@@ -33,7 +33,7 @@ class Engine {
     /// starts the same collectives in the same order. Does not allocate.
     /// An execution that has failed is not started again: a transport may still hold its messages.
     /// `looks`: how often to look again for what peers are about to share, before anything else
-    /// (transport::BoardExchange).
+    /// (transport::FlagSlotExchange).
     /// REQUIRES: `execution` is bound and not in progress. It and the buffers stay valid until it
     /// completes.
     void start(Execution& execution, std::uint32_t looks = 0) {
@@ -111,7 +111,7 @@ class Engine {
     Execution* last_ended_ = nullptr;
     const Execution* exposed_ = nullptr; // The one that uses the memory which peers read.
     std::uint32_t next_sequence_ = 0;
-    std::uint64_t next_turn_ = 0; // The next turn of the boards.
+    std::uint64_t next_turn_ = 0; // The next turn of the flag slots.
 };
 
 /// The short path, for a program that shares something first and then only reads what its peers

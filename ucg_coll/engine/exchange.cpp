@@ -7,21 +7,21 @@ namespace ucg::engine {
 /// what it needs none of those for is done at once.
 void Execution::await_exchange(std::size_t seen) {
     const bool shared = seen != transport::kNotShared;
-    state_ = program_.board->broken() ? ExecutionState::failed : ExecutionState::running;
+    state_ = program_.flag_slot->broken() ? ExecutionState::failed : ExecutionState::running;
     at_.step = shared ? 1 : 0;
     spoilt_ = false;
-    boards_seen_ = shared ? static_cast<std::uint32_t>(seen) : 0;
+    flag_slots_seen_ = shared ? static_cast<std::uint32_t>(seen) : 0;
     if (shared && state_ == ExecutionState::running) {
         advance();
     }
 }
 
-/// All boards are there, and the next step needs the program's operator.
+/// All flag slots are there, and the next step needs the program's operator.
 void Execution::await_operator(const graph::Step* at) {
     state_ = ExecutionState::operator_due;
     spoilt_ = false;
     at_.step = static_cast<std::uint32_t>(at - program_.lowered.steps.data());
-    boards_seen_ = static_cast<std::uint32_t>(exchange_.reads.size());
+    flag_slots_seen_ = static_cast<std::uint32_t>(exchange_.reads.size());
 }
 
 /// An exchange that has not come to its end at once.

@@ -29,10 +29,10 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
         }
     }
     operands_ = std::make_unique<const std::byte*[]>(operand_count);
-    bases_.resize(graph::kOwnBases + program.lowered.boards.size());
+    bases_.resize(graph::kOwnBases + program.lowered.flag_slots.size());
     exchange_.turn.plan = program.plan;
     exchange_.bytes = program.exchange ? program.lowered.addresses.front().length : 0;
-    exchange_.reads = program.lowered.boards;
+    exchange_.reads = program.lowered.flag_slots;
     exchange_.places = places();
     lay_out_scratch();
     if (program.helped.help != nullptr) {
@@ -75,21 +75,22 @@ void Execution::lay_out_scratch() {
     bases_[graph::kOwnScratchBase] = here + here_bytes;
 }
 
-/// Tells peers where this collective's buffers are: in place, or in windows behind the scratch.
-/// Returns false if there is no memory for the windows; then the collective has failed.
+/// Tells peers where this collective's buffers are: in place, or in staging buffers behind the
+/// scratch. Returns false if there is no memory for the staging buffers; then the collective has
+/// failed.
 bool Execution::expose() {
     transport::PeerMemory& memory = *program_.memory;
     std::byte* staging = memory.staging().data();
     const std::uint64_t bytes[] = {program_.input_bytes, program_.output_bytes};
-    std::byte* const windows[] = {staging + program_.staging.input_window,
-                                  staging + program_.staging.output_window};
+    std::byte* const staging_buffers[] = {staging + program_.staging.input_staging_buffer,
+                                          staging + program_.staging.output_staging_buffer};
     transport::SharedBuffers buffers;
     for (std::size_t i = 0; i < 2; ++i) {
-        const bool in_place =
-            program_.lowered.helped || memory.reached_in_place(bases_[i], bytes[i]);
-        windows_[i] = in_place ? nullptr : windows[i];
-        buffers[i] = in_place ? transport::SharedBuffer{bases_[i], false}
-                              : transport::SharedBuffer{windows[i], true};
+        const bool mapped =
+            program_.lowered.helped || memory.is_mapped_by_peers(bases_[i], bytes[i]);
+        staging_buffers_[i] = mapped ? nullptr : staging_buffers[i];
+        buffers[i] = mapped ? transport::SharedBuffer{bases_[i], false}
+                            : transport::SharedBuffer{staging_buffers[i], true};
     }
     buffers[2] = {staging, false};
     const bool exposed = memory.expose(sequence_, buffers, program_.staging.total_bytes);
@@ -121,25 +122,25 @@ inline bool Execution::ready(const Step& step) {
         }
     }
     return state_ != ExecutionState::failed &&
-           (step.boards_until <= boards_seen_ || boards_ready(step));
+           (step.flag_slots_until <= flag_slots_seen_ || flag_slots_ready(step));
 }
 
-bool Execution::boards_ready(const Step& step) {
-    const std::span reads = unseen(step.boards_until);
-    const std::size_t seen = program_.board->look(exchange_.turn, reads, places());
-    boards_seen_ += static_cast<std::uint32_t>(seen);
-    if (seen < reads.size() && program_.board->broken()) {
+bool Execution::flag_slots_ready(const Step& step) {
+    const std::span reads = unseen(step.flag_slots_until);
+    const std::size_t seen = program_.flag_slot->look(exchange_.turn, reads, places());
+    flag_slots_seen_ += static_cast<std::uint32_t>(seen);
+    if (seen < reads.size() && program_.flag_slot->broken()) {
         state_ = ExecutionState::failed;
     }
     return seen == reads.size();
 }
 
-/// Returns false while the board has no room.
+/// Returns false while the flag slot has no room.
 inline bool Execution::share(const Step& step) {
     const Address& source = *addresses(step);
     const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
-    if (!program_.board->share(exchange_.turn, data, source.length)) [[unlikely]] {
-        state_ = program_.board->broken() ? ExecutionState::failed : state_;
+    if (!program_.flag_slot->share(exchange_.turn, data, source.length)) [[unlikely]] {
+        state_ = program_.flag_slot->broken() ? ExecutionState::failed : state_;
         return false;
     }
     return true;
@@ -160,8 +161,8 @@ std::byte* Execution::resolve_moving(const Address& address) const {
     const transport::SharedBuffer buffer =
         program_.memory->peer_buffer(static_cast<Rank>(address.base), address.buffer, sequence_);
     UCG_ASSERT(buffer.data != nullptr);
-    return buffer.data +
-           (buffer.window ? offset(address) % program_.window_bytes : offset(address));
+    return buffer.data + (buffer.staging_buffer ? offset(address) % program_.staging_buffer_bytes
+                                                : offset(address));
 }
 
 /// The length in this iteration. REQUIRES: within a repeat.
@@ -215,9 +216,9 @@ void Execution::copy(const Step& step) const {
 
 void Execution::publish(const Step& step) const {
     const Address& source = *addresses(step);
-    std::byte* window = windows_[static_cast<std::size_t>(source.buffer)];
-    if (window != nullptr) {
-        copy_bytes(window + offset(source) % program_.window_bytes, resolve(source),
+    std::byte* staging_buffer = staging_buffers_[static_cast<std::size_t>(source.buffer)];
+    if (staging_buffer != nullptr) {
+        copy_bytes(staging_buffer + offset(source) % program_.staging_buffer_bytes, resolve(source),
                    step.in_repeat ? length(source) : source.length);
     }
 }
@@ -246,7 +247,7 @@ inline bool Execution::reduce_now(const Step& step) {
 /// An operator of the program gets whole vectors, so its messages are not given out in parts.
 void Execution::bind_parts() {
     for (const std::uint32_t slot : program_.parts) {
-        slots_[slot].in_place = !reduction_.foreign();
+        slots_[slot].read_on_arrival = !reduction_.foreign();
     }
 }
 

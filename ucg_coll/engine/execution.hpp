@@ -96,8 +96,8 @@ class Execution {
     void exchange();
     [[gnu::noinline]] void await_exchange(std::size_t seen);
     [[gnu::noinline]] void await_operator(const graph::Step* at);
-    void read_boards();
-    void fold_boards(const graph::Step& step);
+    void read_flag_slots();
+    void fold_flag_slots(const graph::Step& step);
     // What short collectives do is inlined in advance(), the rest is kept out of its way.
     bool ready(const graph::Step& step);
     bool slot_ready(std::uint32_t slot);
@@ -106,14 +106,14 @@ class Execution {
         return address.moves ? resolve_moving(address) : bases_[address.base] + address.offset;
     }
     [[gnu::noinline]] std::byte* resolve_moving(const graph::Address& address) const;
-    [[gnu::noinline]] bool boards_ready(const graph::Step& step);
+    [[gnu::noinline]] bool flag_slots_ready(const graph::Step& step);
     bool share(const graph::Step& step);
-    std::span<const graph::BoardRead> unseen(std::uint32_t until) const {
-        return {program_.lowered.boards.data() + boards_seen_, until - boards_seen_};
+    std::span<const graph::FlagSlotRead> unseen(std::uint32_t until) const {
+        return {program_.lowered.flag_slots.data() + flag_slots_seen_, until - flag_slots_seen_};
     }
-    /// Where the next board's place is to be written: the engine only reads there.
+    /// Where the next flag slot's place is to be written: the engine only reads there.
     const std::byte** places() {
-        return const_cast<const std::byte**>(bases_.data() + graph::kOwnBases + boards_seen_);
+        return const_cast<const std::byte**>(bases_.data() + graph::kOwnBases + flag_slots_seen_);
     }
     std::byte*& base(graph::BufferKind buffer) { return bases_[static_cast<std::size_t>(buffer)]; }
     [[gnu::noinline]] std::uint64_t length(const graph::Address& address) const;
@@ -142,11 +142,12 @@ class Execution {
     std::unique_ptr<std::byte, FreeScratch> scratch_;
     std::unique_ptr<HelpedRun> helped_; // Instead of the steps, where ranks help one another.
     Reduction reduction_;
-    std::vector<std::byte*> bases_;              // Boards so far as they are seen.
-    std::byte* windows_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
-    std::uint32_t boards_seen_ = 0;
-    transport::BoardExchange exchange_; // Its turn is that of the boards, where it takes one.
-    graph::Position at_;                // Its step is set when the steps have been left.
+    std::vector<std::byte*> bases_;                      // Flag slots so far as they are seen.
+    std::byte* staging_buffers_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
+    std::uint32_t flag_slots_seen_ = 0;
+    transport::FlagSlotExchange
+        exchange_;       // Its turn is that of the flag slots, where it takes one.
+    graph::Position at_; // Its step is set when the steps have been left.
     std::uint32_t sequence_ = 0;
     ExecutionState state_ = ExecutionState::idle;
     bool kept_ = false;
@@ -157,7 +158,7 @@ class Execution {
 
 // ---- exchanges, which are inlined where collectives start
 
-inline void Execution::fold_boards(const graph::Step& step) {
+inline void Execution::fold_flag_slots(const graph::Step& step) {
     std::byte* const* const bases = bases_.data();
     const graph::Address& target = *addresses(step);
     const graph::Address* address = &target;
@@ -171,8 +172,8 @@ inline void Execution::fold_boards(const graph::Step& step) {
                        target.length);
 }
 
-/// What follows the share, once all boards are there: no address moves.
-inline void Execution::read_boards() {
+/// What follows the share, once all flag slots are there: no address moves.
+inline void Execution::read_flag_slots() {
     for (const graph::Step* at = program_.lowered.steps.data() + 1;; ++at) {
         if (at->kind == graph::StepKind::finish) {
             state_ = ExecutionState::done;
@@ -183,7 +184,7 @@ inline void Execution::read_boards() {
                 await_operator(at);
                 return;
             }
-            fold_boards(*at);
+            fold_flag_slots(*at);
         } else if (at->kind == graph::StepKind::copy) {
             const graph::Address* const target = addresses(*at);
             const graph::Address* const source = target + 1;
@@ -196,9 +197,9 @@ inline void Execution::read_boards() {
 inline void Execution::exchange() {
     const graph::Address& source = program_.lowered.addresses.front();
     exchange_.data = bases_[source.base] + source.offset;
-    const std::size_t seen = program_.board->exchange(exchange_);
+    const std::size_t seen = program_.flag_slot->exchange(exchange_);
     if (seen == exchange_.reads.size()) [[likely]] {
-        read_boards();
+        read_flag_slots();
     } else {
         await_exchange(seen);
     }

@@ -131,19 +131,22 @@ Status lay_out_staging(const Schedule& schedule, Program& program) {
     const std::uint64_t there = program.memory == nullptr ? 0 : program.memory->staging().size();
     if (program.staging.total_bytes > there) {
         return failure(Code::unsupported,
-                       "rank {}: {} shares {} bytes of scratch and windows with its peers, "
+                       "rank {}: {} shares {} bytes of scratch and staging buffers with its peers, "
                        "there are {}",
                        schedule.rank, schedule.algorithm, program.staging.total_bytes, there);
     }
     return {};
 }
 
-/// Peers' slices are reached: scratch by ranks that expose theirs, input and output by windows.
+/// Peers' slices are reached: scratch by ranks that expose theirs, input and output by staging
+/// buffers.
 Status check_reach(const Schedule& schedule, const Program& program) {
     const auto beyond = [&](const graph::Address& address) {
-        const bool by_window = address.buffer != graph::BufferKind::scratch && !schedule.helped;
+        const bool by_staging_buffer =
+            address.buffer != graph::BufferKind::scratch && !schedule.helped;
         return address.of_peer && program.helped.help == nullptr &&
-               (program.memory == nullptr || (by_window && schedule.window_bytes == 0));
+               (program.memory == nullptr ||
+                (by_staging_buffer && schedule.staging_buffer_bytes == 0));
     };
     const auto check = [&](const graph::Address& address, std::uint32_t op) {
         return !beyond(address)
@@ -153,7 +156,7 @@ Status check_reach(const Schedule& schedule, const Program& program) {
                              schedule.rank, op, graph::name(schedule.ops[op].kind),
                              !schedule.exposed           ? "its own to be exposed"
                              : program.memory == nullptr ? "a transport that reaches it"
-                                                         : "a window");
+                                                         : "a staging buffer");
     };
     Status status;
     for (const Step& step : program.lowered.steps) {
@@ -168,31 +171,31 @@ Status check_reach(const Schedule& schedule, const Program& program) {
     return status;
 }
 
-/// One transport at the most has boards, those of the ranks that it reaches. A rank that reaches
-/// nobody by it takes no turn: nobody counts its turns.
-Status find_board(const Schedule& schedule, transport::Routes routes, Program& program) {
-    const auto has_board = [](Transport* route) {
-        return route != nullptr && route->board() != nullptr;
+/// One transport at the most has flag slots, those of the ranks that it reaches. A rank that
+/// reaches nobody by it takes no turn: nobody counts its turns.
+Status find_flag_slot(const Schedule& schedule, transport::Routes routes, Program& program) {
+    const auto has_flag_slot = [](Transport* route) {
+        return route != nullptr && route->flag_slots() != nullptr;
     };
-    const auto at = std::find_if(routes.begin(), routes.end(), has_board);
-    if (schedule.boards && at != routes.end()) {
-        program.board = (*at)->board();
+    const auto at = std::find_if(routes.begin(), routes.end(), has_flag_slot);
+    if (schedule.flag_slots && at != routes.end()) {
+        program.flag_slot = (*at)->flag_slots();
     }
-    const std::uint64_t there = program.board == nullptr ? 0 : program.board->bytes_max();
-    if (schedule.board_bytes > there) {
+    const std::uint64_t there = program.flag_slot == nullptr ? 0 : program.flag_slot->bytes_max();
+    if (schedule.flag_slot_bytes > there) {
         return failure(Code::unsupported,
-                       "rank {}: {} shares {} bytes on a board, there is room for {}",
-                       schedule.rank, schedule.algorithm, schedule.board_bytes, there);
+                       "rank {}: {} shares {} bytes on a flag slot, there is room for {}",
+                       schedule.rank, schedule.algorithm, schedule.flag_slot_bytes, there);
     }
-    for (const graph::BoardRead& read : program.lowered.boards) {
-        if (program.board == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
+    for (const graph::FlagSlotRead& read : program.lowered.flag_slots) {
+        if (program.flag_slot == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
             return failure(Code::unsupported,
-                           "rank {}: {} reads the board of rank {}, which no transport reaches",
+                           "rank {}: {} reads the flag slot of rank {}, which no transport reaches",
                            schedule.rank, schedule.algorithm, read.owner);
         }
     }
-    if (program.board == nullptr && shares(schedule)) {
-        return failure(Code::unsupported, "rank {}: {} shares on a board, and there is none",
+    if (program.flag_slot == nullptr && shares(schedule)) {
+        return failure(Code::unsupported, "rank {}: {} shares on a flag slot, and there is none",
                        schedule.rank, schedule.algorithm);
     }
     return {};
@@ -212,7 +215,7 @@ std::vector<std::uint32_t> slots_in_parts(const LoweredSchedule& lowered) {
 }
 
 /// May it stand in an exchange, behind the share?
-bool only_reads_boards(StepKind kind) {
+bool only_reads_flag_slots(StepKind kind) {
     switch (kind) {
     case StepKind::copy:
     case StepKind::reduce:
@@ -232,7 +235,7 @@ bool is_exchange(const Program& program) {
     return steps.front().kind == StepKind::share && !steps.front().waits &&
            program.memory == nullptr &&
            std::all_of(steps.begin() + 1, steps.end(),
-                       [](const Step& step) { return only_reads_boards(step.kind); });
+                       [](const Step& step) { return only_reads_flag_slots(step.kind); });
 }
 
 } // namespace
@@ -252,7 +255,7 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
     program.output_bytes = schedule.output_bytes;
     program.scratch_bytes = schedule.scratch_bytes;
     program.own_scratch_bytes = schedule.own_scratch_bytes;
-    program.window_bytes = schedule.window_bytes;
+    program.staging_buffer_bytes = schedule.staging_buffer_bytes;
     program.plan = plan;
     if (transport::Help* help = find_help(routes);
         schedule.helped && help != nullptr && !of_all.empty()) {
@@ -269,7 +272,7 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
         status = lay_out_staging(schedule, program);
     }
     if (status.ok()) {
-        status = find_board(schedule, routes, program);
+        status = find_flag_slot(schedule, routes, program);
     }
     if (!status.ok()) {
         return status;

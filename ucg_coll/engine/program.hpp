@@ -10,7 +10,7 @@
 #include "ucg_coll/engine/helped.hpp"
 #include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/schedule.hpp"
-#include "ucg_coll/graph/windows.hpp"
+#include "ucg_coll/graph/staging.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::engine {
@@ -23,13 +23,13 @@ struct Program {
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
-    std::uint64_t own_scratch_bytes = 0;     ///< As in the schedule: of these, the last.
-    std::uint64_t window_bytes = 0;          ///< As in the schedule.
-    transport::PeerMemory* memory = nullptr; ///< Of an exposed schedule; not owned.
-    graph::StagingLayout staging;            ///< In that memory.
-    transport::Board* board = nullptr;       ///< Of a schedule that takes a turn; not owned.
-    /// It shares something first, and waits for nothing but boards after that: an exchange, which
-    /// the engine starts on a shorter path.
+    std::uint64_t own_scratch_bytes = 0;       ///< As in the schedule: of these, the last.
+    std::uint64_t staging_buffer_bytes = 0;    ///< As in the schedule.
+    transport::PeerMemory* memory = nullptr;   ///< Of an exposed schedule; not owned.
+    graph::StagingLayout staging;              ///< In that memory.
+    transport::FlagSlots* flag_slot = nullptr; ///< Of a schedule that takes a turn; not owned.
+    /// It shares something first, and waits for nothing but flag slots after that: an exchange,
+    /// which the engine starts on a shorter path.
     bool exchange = false;
     HelpedProgram helped; ///< Where ranks help one another, else without `help`.
     std::uint16_t plan = 0;
@@ -37,7 +37,7 @@ struct Program {
 
 /// Lowers `schedule`. `routes` must outlive the program. Fails with unreachable if the schedule
 /// names a peer without a route, with unsupported if it needs more shared memory than there is,
-/// boards that are shorter or not reached, or more of anything than the program can
+/// flag slots that are shorter or not reached, or more of anything than the program can
 /// number; the message names the rank, and the op where there is one.
 /// REQUIRES: graph::verify accepts the schedules of all ranks, of which this is one.
 /// `plan` marks the messages: equal on all ranks, for different plans mostly different.

@@ -101,7 +101,7 @@ class Arrivals {
     /// in between can hold the step up, nor does it read the message.
     std::optional<Posted> awaited_next(std::size_t index) const {
         const Step& at = lowered_.steps[index];
-        if (at.wait_count != 1 || at.boards_until > 0) {
+        if (at.wait_count != 1 || at.flag_slots_until > 0) {
             return std::nullopt;
         }
         const Wait& wait = lowered_.waits[at.first_wait];

@@ -127,7 +127,7 @@ OpId Builder::await_read(Rank peer, Slice published, After after) {
 }
 
 OpId Builder::publish(Slice source, After after) {
-    UCG_ASSERT(schedule_.window_bytes > 0 && source.owner == rank());
+    UCG_ASSERT(schedule_.staging_buffer_bytes > 0 && source.owner == rank());
     if (source.length == 0) {
         return kNoOp;
     }
@@ -138,28 +138,28 @@ OpId Builder::publish(Slice source, After after) {
 }
 
 OpId Builder::share(Slice source, After after) {
-    UCG_ASSERT(schedule_.boards && !in_repeat_ && source.owner == rank());
+    UCG_ASSERT(schedule_.flag_slots && !in_repeat_ && source.owner == rank());
     Op op;
     op.kind = OpKind::share;
     op.source = checked(source);
-    op.target = board(rank(), 0, source.length);
-    schedule_.board_bytes = source.length;
+    op.target = flag_slot(rank(), 0, source.length);
+    schedule_.flag_slot_bytes = source.length;
     return add(op, {&op.source, 1}, &op.target, after);
 }
 
 OpId Builder::await_share(Rank peer, After after) {
-    UCG_ASSERT(schedule_.boards && !in_repeat_ && peer != rank());
+    UCG_ASSERT(schedule_.flag_slots && !in_repeat_ && peer != rank());
     Op op;
     op.kind = OpKind::copy;
-    op.source = board(peer, 0, 0);
+    op.source = flag_slot(peer, 0, 0);
     op.target = output(0, 0);
     return add(op, {}, nullptr, after);
 }
 
-void Builder::window(std::uint64_t bytes) {
+void Builder::staging_buffer(std::uint64_t bytes) {
     UCG_ASSERT(bytes > 0);
     schedule_.exposed = true;
-    schedule_.window_bytes = bytes;
+    schedule_.staging_buffer_bytes = bytes;
 }
 
 Builder::Segments Builder::begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,

@@ -67,24 +67,25 @@ class Builder {
     /// later op that writes it comes after this.
     OpId await_read(Rank peer, Slice published, After after = {});
     /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
-    /// REQUIRES: window() was called.
+    /// REQUIRES: staging_buffer() was called.
     OpId publish(Slice source, After after = {});
-    /// Says that the collective takes a turn of the boards. REQUIRES: called on all ranks, or on
-    /// none.
-    void boards() { schedule_.boards = true; }
-    /// Shares `source`, an own slice that may be empty, with all peers. REQUIRES: boards() was
+    /// Says that the collective takes a turn of the flag slots. REQUIRES: called on all ranks, or
+    /// on none.
+    void flag_slots() { schedule_.flag_slots = true; }
+    /// Shares `source`, an own slice that may be empty, with all peers. REQUIRES: flag_slots() was
     /// called; this is the only share, and outside repeats.
     OpId share(Slice source, After after = {});
     /// A part of what a peer shares, for copy and reduce, which wait until it is there. REQUIRES:
-    /// boards() was called; used outside repeats.
-    static Slice board(Rank owner, std::uint64_t offset, std::uint64_t length) {
-        return {offset, length, owner, BufferKind::board, Stride::fixed};
+    /// flag_slots() was called; used outside repeats.
+    static Slice flag_slot(Rank owner, std::uint64_t offset, std::uint64_t length) {
+        return {offset, length, owner, BufferKind::flag_slot, Stride::fixed};
     }
-    /// Waits until a peer has shared. REQUIRES: as board().
+    /// Waits until a peer has shared. REQUIRES: as flag_slots().
     OpId await_share(Rank peer, After after = {});
-    /// Sets the length of the windows that stand in for buffers which peers do not reach in place:
-    /// no published slice may cross a multiple of it. Exposes this rank. REQUIRES: bytes > 0.
-    void window(std::uint64_t bytes);
+    /// Sets the length of the staging buffers that stand in for buffers which peers do not reach in
+    /// place: no published slice may cross a multiple of it. Exposes this rank. REQUIRES: bytes >
+    /// 0.
+    void staging_buffer(std::uint64_t bytes);
 
     /// Opens a repeat that covers `total_bytes` in segments of `segment_bytes`. Until end_repeat(),
     /// slices handed in must be `first_segment` long, or parts of that if segment_bytes divides

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/flag_slots.hpp"
 #include "ucg_coll/graph/print.hpp"
 
 namespace ucg::graph {
@@ -125,7 +125,7 @@ std::string message_arrows(std::span<const Schedule> schedules) {
             case OpKind::copy:
             case OpKind::reduce:
             case OpKind::publish:
-            case OpKind::share: break; // See board_arrows.
+            case OpKind::share: break; // See flag_slot_arrows.
             }
         }
     }
@@ -140,7 +140,7 @@ std::string message_arrows(std::span<const Schedule> schedules) {
 }
 
 /// From each rank's share to the ops that read it.
-std::string board_arrows(std::span<const Schedule> schedules) {
+std::string flag_slot_arrows(std::span<const Schedule> schedules) {
     std::map<Rank, std::string> shares;
     for (const Schedule& schedule : schedules) {
         for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
@@ -152,7 +152,7 @@ std::string board_arrows(std::span<const Schedule> schedules) {
     std::string text;
     for (const Schedule& schedule : schedules) {
         for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
-            for (const Rank owner : boards_read(schedule, schedule.ops[i])) {
+            for (const Rank owner : flag_slots_read(schedule, schedule.ops[i])) {
                 text += fmt::format("  {} -> {} [color=darkgreen, constraint=false];\n",
                                     shares[owner], node_name(schedule.rank, i));
             }
@@ -171,7 +171,7 @@ std::string to_dot(std::span<const Schedule> schedules) {
     for (const Schedule& schedule : schedules) {
         text += cluster(schedule);
     }
-    return text + message_arrows(schedules) + board_arrows(schedules) + "}\n";
+    return text + message_arrows(schedules) + flag_slot_arrows(schedules) + "}\n";
 }
 
 } // namespace ucg::graph

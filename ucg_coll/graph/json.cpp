@@ -238,8 +238,9 @@ Repeat read_repeat(const Node& node) {
 
 Schedule read_schedule(const Node& node) {
     node.object({"collective", "algorithm", "rank", "rank_count", "in_place", "exposed",
-                 "input_bytes", "output_bytes", "scratch_bytes", "element_bytes", "window_bytes",
-                 "own_scratch_bytes", "boards", "board_bytes", "helped", "ops", "repeats"});
+                 "input_bytes", "output_bytes", "scratch_bytes", "element_bytes",
+                 "staging_buffer_bytes", "own_scratch_bytes", "flag_slots", "flag_slot_bytes",
+                 "helped", "ops", "repeats"});
     Schedule schedule;
     schedule.collective = node["collective"].choice(kCollectives);
     schedule.algorithm = node["algorithm"].string();
@@ -251,12 +252,14 @@ Schedule read_schedule(const Node& node) {
     schedule.output_bytes = node["output_bytes"].number();
     schedule.scratch_bytes = node["scratch_bytes"].number();
     schedule.element_bytes = node["element_bytes"].number();
-    schedule.window_bytes = node["window_bytes"].exists() ? node["window_bytes"].number() : 0;
+    schedule.staging_buffer_bytes =
+        node["staging_buffer_bytes"].exists() ? node["staging_buffer_bytes"].number() : 0;
     schedule.own_scratch_bytes =
         node["own_scratch_bytes"].exists() ? node["own_scratch_bytes"].number() : 0;
-    schedule.boards = node["boards"].exists() && node["boards"].boolean();
+    schedule.flag_slots = node["flag_slots"].exists() && node["flag_slots"].boolean();
     schedule.helped = node["helped"].exists() && node["helped"].boolean();
-    schedule.board_bytes = node["board_bytes"].exists() ? node["board_bytes"].number() : 0;
+    schedule.flag_slot_bytes =
+        node["flag_slot_bytes"].exists() ? node["flag_slot_bytes"].number() : 0;
     const Node ops = node["ops"].array();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         read_op(ops[i], schedule);
@@ -285,8 +288,8 @@ std::string to_json(const Schedule& schedule, int indent) {
                  {"scratch_bytes", schedule.scratch_bytes},
                  {"element_bytes", schedule.element_bytes},
                  {"ops", Json::array()}};
-    if (schedule.window_bytes > 0) {
-        json["window_bytes"] = schedule.window_bytes;
+    if (schedule.staging_buffer_bytes > 0) {
+        json["staging_buffer_bytes"] = schedule.staging_buffer_bytes;
     }
     if (schedule.own_scratch_bytes > 0) {
         json["own_scratch_bytes"] = schedule.own_scratch_bytes;
@@ -294,9 +297,9 @@ std::string to_json(const Schedule& schedule, int indent) {
     if (schedule.helped) {
         json["helped"] = true;
     }
-    if (schedule.boards) {
-        json["boards"] = true;
-        json["board_bytes"] = schedule.board_bytes;
+    if (schedule.flag_slots) {
+        json["flag_slots"] = true;
+        json["flag_slot_bytes"] = schedule.flag_slot_bytes;
     }
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         json["ops"].push_back(op_json(schedule, i));

@@ -126,10 +126,11 @@ class Lowering {
         result.buffer = slice.buffer;
         result.stride = slice.stride;
         result.base = static_cast<std::uint32_t>(slice.buffer);
-        if (slice.owner != schedule_.rank && slice.buffer == BufferKind::board) {
-            const std::uint32_t board = board_of(slice.owner);
-            result_.boards[board].bytes = std::max(result_.boards[board].bytes, slice.end());
-            result.base = kOwnBases + board;
+        if (slice.owner != schedule_.rank && slice.buffer == BufferKind::flag_slot) {
+            const std::uint32_t flag_slot = flag_slot_of(slice.owner);
+            result_.flag_slots[flag_slot].bytes =
+                std::max(result_.flag_slots[flag_slot].bytes, slice.end());
+            result.base = kOwnBases + flag_slot;
         } else if (slice.owner != schedule_.rank) {
             result.base = static_cast<std::uint32_t>(slice.owner);
             result.of_peer = true;
@@ -142,11 +143,11 @@ class Lowering {
         return result;
     }
 
-    std::uint32_t board_of(Rank owner) {
+    std::uint32_t flag_slot_of(Rank owner) {
         const auto [at, added] =
-            board_of_.try_emplace(owner, static_cast<std::uint32_t>(result_.boards.size()));
+            flag_slot_of_.try_emplace(owner, static_cast<std::uint32_t>(result_.flag_slots.size()));
         if (added) {
-            result_.boards.push_back({owner, 0});
+            result_.flag_slots.push_back({owner, 0});
         }
         return at->second;
     }
@@ -185,7 +186,7 @@ class Lowering {
         case OpKind::await: post(step, message_of_op_[index]); return;
         case OpKind::copy:
             if (only_waits(op)) {
-                wait_for_board(step, op.source.owner);
+                wait_for_flag_slot(step, op.source.owner);
                 return;
             }
             step.kind = StepKind::copy;
@@ -216,18 +217,18 @@ class Lowering {
         for (const Slice& source : sources) {
             result_.addresses.push_back(address(source));
             const Address& added = result_.addresses.back();
-            if (added.is_board()) {
-                step.boards_until = std::max(step.boards_until, added.base - kOwnBases + 1);
+            if (added.is_flag_slot()) {
+                step.flag_slots_until = std::max(step.flag_slots_until, added.base - kOwnBases + 1);
             }
         }
         append(step);
     }
 
-    /// Waits for boards, of ops that follow one another, become one step.
-    void wait_for_board(Step step, Rank owner) {
+    /// Waits for flag slots, of ops that follow one another, become one step.
+    void wait_for_flag_slot(Step step, Rank owner) {
         post_open_ = false;
-        const std::uint32_t board = board_of(owner);
-        const bool known = board < boards_awaited_;
+        const std::uint32_t flag_slot = flag_slot_of(owner);
+        const bool known = flag_slot < flag_slots_awaited_;
         const bool waits = result_.waits.size() > step.first_wait;
         if (known && !waits) {
             return;
@@ -236,14 +237,14 @@ class Lowering {
             Step& last = result_.steps.back();
             if (last.kind == StepKind::wait && last.op + last.count == step.op) {
                 ++last.count;
-                last.boards_until = boards_awaited_ = board + 1;
+                last.flag_slots_until = flag_slots_awaited_ = flag_slot + 1;
                 return;
             }
         }
         step.kind = StepKind::wait;
-        step.first = board;
+        step.first = flag_slot;
         step.count = known ? 0 : 1;
-        step.boards_until = board + 1;
+        step.flag_slots_until = flag_slot + 1;
         append(step);
     }
 
@@ -307,8 +308,8 @@ class Lowering {
 
     void append(Step step) {
         step.wait_count = static_cast<std::uint32_t>(result_.waits.size()) - step.first_wait;
-        step.waits = step.wait_count > 0 || step.boards_until > boards_awaited_;
-        boards_awaited_ = std::max(boards_awaited_, step.boards_until);
+        step.waits = step.wait_count > 0 || step.flag_slots_until > flag_slots_awaited_;
+        flag_slots_awaited_ = std::max(flag_slots_awaited_, step.flag_slots_until);
         result_.steps.push_back(step);
     }
 
@@ -331,8 +332,8 @@ class Lowering {
     std::vector<Numbered> numbered_;
     std::vector<std::uint32_t> known_; ///< By message: in which repeat's iteration it is known to
                                        ///< have completed, kForever, or kNone.
-    std::unordered_map<Rank, std::uint32_t> board_of_; ///< Into LoweredSchedule::boards.
-    std::uint32_t boards_awaited_ = 0;                 ///< How many a step has waited for.
+    std::unordered_map<Rank, std::uint32_t> flag_slot_of_; ///< Into LoweredSchedule::flag_slots.
+    std::uint32_t flag_slots_awaited_ = 0;                 ///< How many a step has waited for.
     const Repeat* repeat_ = nullptr;
     bool post_open_ = false; ///< The last step is a post that may grow.
 };

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/flag_slots.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::graph {
@@ -27,8 +27,8 @@ constexpr std::uint32_t iterations_in_flight(const Repeat& repeat) {
 }
 
 /// What an Address is relative to, by number: the own input, output and scratch, the part of that
-/// which no peer names (Schedule::own_scratch_bytes), then the peers' boards, in the order of
-/// LoweredSchedule::boards.
+/// which no peer names (Schedule::own_scratch_bytes), then the peers' flag slots, in the order of
+/// LoweredSchedule::flag_slots.
 inline constexpr std::uint32_t kOwnScratchBase = 3;
 inline constexpr std::uint32_t kOwnBases = 4;
 static_assert(static_cast<std::uint32_t>(BufferKind::scratch) < kOwnScratchBase);
@@ -44,7 +44,7 @@ struct Address {
     bool moves = false;   ///< With the iterations, or it is a peer's: more than base and offset.
 
     bool is_own_scratch() const { return !of_peer && base == kOwnScratchBase; }
-    bool is_board() const { return !of_peer && base >= kOwnBases; }
+    bool is_flag_slot() const { return !of_peer && base >= kOwnBases; }
     bool operator==(const Address&) const = default;
 };
 
@@ -80,9 +80,9 @@ enum class StepKind : std::uint8_t {
     copy,         ///< addresses[first + 1] to addresses[first]
     reduce,       ///< The `count` addresses behind addresses[first], in this order, to that one
     reduce_parts, ///< The same; `message` brings one of them, and may be combined where it arrives.
-    publish,      ///< addresses[first] to its window, unless peers reach it in place
-    share,        ///< addresses[first] to the own board
-    wait,         ///< Nothing more than the waits, for boards [first, first + count), each an op.
+    publish,      ///< addresses[first] to its staging buffer, unless peers reach it in place
+    share,        ///< addresses[first] to the own flag slot
+    wait, ///< Nothing more than the waits, for flag slots [first, first + count), each an op.
     end_iteration, ///< Back to step `first`, or on after the last iteration.
     finish,        ///< The collective is complete.
 };
@@ -90,15 +90,15 @@ enum class StepKind : std::uint8_t {
 struct Step {
     StepKind kind = StepKind::finish;
     bool in_repeat = false;
-    bool waits = false;       ///< For messages, or for boards that no step before has waited for.
+    bool waits = false; ///< For messages, or for flag slots that no step before has waited for.
     std::uint8_t carrier = 0; ///< Of its messages; see Carriers.
     std::uint32_t count = 0;
     std::uint32_t first = 0;
     std::uint32_t first_wait = 0;
     std::uint32_t wait_count = 0;
-    std::uint32_t boards_until = 0; ///< Waits for all of these before this one.
-    std::uint32_t message = 0;      ///< reduce_parts: of LoweredSchedule::messages,
-    std::uint32_t arriving = 0;     ///< and which of the operands that is.
+    std::uint32_t flag_slots_until = 0; ///< Waits for all of these before this one.
+    std::uint32_t message = 0;          ///< reduce_parts: of LoweredSchedule::messages,
+    std::uint32_t arriving = 0;         ///< and which of the operands that is.
     std::uint32_t op = 0; ///< The (first) op that this is; of the end, how many ops there are.
 
     bool operator==(const Step&) const = default;
@@ -127,8 +127,8 @@ struct LoweredSchedule {
     std::vector<Wait> waits;
     std::vector<MessagePlan> messages; ///< In the order of their ops; so are their slots.
     std::vector<Address> addresses;
-    std::vector<BoardRead> boards; ///< Each once, in the order of waiting for them.
-    std::vector<Repeat> repeats;   ///< As in the schedule: of its ops.
+    std::vector<FlagSlotRead> flag_slots; ///< Each once, in the order of waiting for them.
+    std::vector<Repeat> repeats;          ///< As in the schedule: of its ops.
     std::uint32_t slot_count = 0;
     bool helped = false; ///< As in the schedule: peers' buffers are reached by the kernel.
 

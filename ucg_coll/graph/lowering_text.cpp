@@ -64,16 +64,16 @@ class Printer {
             text += wait.distance > 0 ? fmt::format("(-{})", wait.distance) : "";
             text += wait.every_slot ? "(all)" : "";
         }
-        return text + (step.boards_until > 0 && step.waits
-                           ? fmt::format(" after board {}", boards(step))
+        return text + (step.flag_slots_until > 0 && step.waits
+                           ? fmt::format(" after flag_slot {}", flag_slots(step))
                            : "");
     }
 
     /// Of whom those are that have to be there.
-    std::string boards(const Step& step) const {
+    std::string flag_slots(const Step& step) const {
         std::string text;
-        for (std::uint32_t i = 0; i < step.boards_until; ++i) {
-            text += fmt::format("{}{}", i > 0 ? ", " : "", lowered_.boards[i].owner);
+        for (std::uint32_t i = 0; i < step.flag_slots_until; ++i) {
+            text += fmt::format("{}{}", i > 0 ? ", " : "", lowered_.flag_slots[i].owner);
         }
         return text;
     }
@@ -101,9 +101,9 @@ class Printer {
         slice.length = address.length;
         slice.buffer = address.buffer;
         slice.stride = address.stride;
-        slice.owner = address.of_peer      ? static_cast<Rank>(address.base)
-                      : address.is_board() ? lowered_.boards[address.base - kOwnBases].owner
-                                           : kSelf;
+        slice.owner = address.of_peer          ? static_cast<Rank>(address.base)
+                      : address.is_flag_slot() ? lowered_.flag_slots[address.base - kOwnBases].owner
+                                               : kSelf;
         return fmt::format("{}{}", address.is_own_scratch() ? "own_" : "",
                            slice_text(slice, kSelf));
     }

@@ -121,14 +121,14 @@ Schedule Unroller::run() {
     result_.in_place = original_.in_place;
     result_.exposed = original_.exposed;
     result_.helped = original_.helped;
-    result_.boards = original_.boards;
+    result_.flag_slots = original_.flag_slots;
     result_.input_bytes = original_.input_bytes;
     result_.output_bytes = original_.output_bytes;
     result_.scratch_bytes = original_.scratch_bytes;
     result_.own_scratch_bytes = original_.own_scratch_bytes;
-    result_.board_bytes = original_.board_bytes;
+    result_.flag_slot_bytes = original_.flag_slot_bytes;
     result_.element_bytes = original_.element_bytes;
-    result_.window_bytes = original_.window_bytes;
+    result_.staging_buffer_bytes = original_.staging_buffer_bytes;
     lay_out();
     for (std::uint32_t i = 0; i < copies_.size();) {
         const std::uint32_t body =
@@ -191,7 +191,7 @@ std::string_view name(BufferKind buffer) {
     case BufferKind::input: return "input";
     case BufferKind::output: return "output";
     case BufferKind::scratch: return "scratch";
-    case BufferKind::board: return "board";
+    case BufferKind::flag_slot: return "flag_slot";
     }
     return "?";
 }

@@ -20,10 +20,11 @@ enum class BufferKind : std::uint8_t {
     input,
     output,
     scratch,
-    board, ///< A line on which its rank shares bytes with all others of its host: OpKind::share.
+    flag_slot, ///< A line on which its rank shares bytes with all others of its host:
+               ///< OpKind::share.
 };
 inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,
-                                            BufferKind::scratch, BufferKind::board};
+                                            BufferKind::scratch, BufferKind::flag_slot};
 
 /// How a slice moves from one iteration of a Repeat to the next.
 enum class Stride : std::uint8_t {
@@ -35,7 +36,7 @@ inline constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::
 
 /// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is. It may be
 /// another rank than the schedule's own only where the two share memory, and for input and output
-/// only after the owner has published the bytes. As a source, a board is named by peers alone.
+/// only after the owner has published the bytes. As a source, a flag slot is named by peers alone.
 struct Slice {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -59,12 +60,12 @@ enum class OpKind : std::uint8_t {
     signal,  ///< No bytes: what precedes it here happens before what follows its await at `peer`.
     await,   ///< The other end of a signal.
     publish, ///< Peers may read `source`, own input or output, after a signal that depends on
-             ///< this. If they do not reach the buffer in place, its bytes are copied to a window
-             ///< that they do reach: see Schedule::window_bytes.
-    share,   ///< Copies `source`, own input, output or scratch, to `target`, the start of the own
-             ///< board. An op that names a peer's board starts after that peer's share has
-             ///< completed, without a signal; a copy of no bytes from a board only waits for that.
-             ///< A rank shares at most once, outside repeats, and may leave while peers read.
+             ///< this. If they do not reach the buffer in place, its bytes are copied to a staging
+             ///< buffer that they do reach: see Schedule::staging_buffer_bytes.
+    share, ///< Copies `source`, own input, output or scratch, to `target`, the start of the own
+           ///< flag slot. An op that names a peer's flag slot starts after that peer's share has
+           ///< completed, without a signal; a copy of no bytes from a flag slot only waits for
+           ///< that. A rank shares at most once, outside repeats, and may leave while peers read.
 };
 
 /// Which fields of an op mean something. No switch over kinds has a default: an op that is added
@@ -228,7 +229,7 @@ struct Schedule {
     bool in_place = false;
     /// Peers name slices of this rank, or it names theirs, so its buffers are made known first.
     bool exposed = false;
-    bool boards = false; ///< Some rank shares. The same on all ranks.
+    bool flag_slots = false; ///< Some rank shares. The same on all ranks.
     /// A rank that waits may run an iteration of another rank's repeat that names both ranks: see
     /// helped.hpp. Ranks reach one another's buffers by the kernel. The same on all ranks.
     bool helped = false;
@@ -238,12 +239,12 @@ struct Schedule {
     /// The last bytes of scratch, as many as this, which no peer of an exposed rank names: only the
     /// others have to lie where peers reach. Each slice lies in one part, in all iterations.
     std::uint64_t own_scratch_bytes = 0;
-    std::uint64_t board_bytes = 0; ///< How many bytes this rank shares.
+    std::uint64_t flag_slot_bytes = 0; ///< How many bytes this rank shares.
     std::uint64_t element_bytes = 1;
     /// If peers do not reach a buffer in place, they find its published byte x at byte
-    /// x mod window_bytes of a window; no published slice crosses a multiple of that. 0: nothing
-    /// is published, and peers name scratch alone. The same on all ranks.
-    std::uint64_t window_bytes = 0;
+    /// x mod staging_buffer_bytes of a staging buffer; no published slice crosses a multiple of
+    /// that. 0: nothing is published, and peers name scratch alone. The same on all ranks.
+    std::uint64_t staging_buffer_bytes = 0;
     std::vector<Op> ops;
     std::vector<Dependency> dependencies;
     std::vector<Slice> operands;

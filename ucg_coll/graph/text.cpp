@@ -281,12 +281,12 @@ void Parser::parse_header() {
     if (accept("own_scratch")) {
         schedule_.own_scratch_bytes = number("a number of bytes");
     }
-    if (accept("window")) {
-        schedule_.window_bytes = number("a number of bytes");
+    if (accept("staging_buffer")) {
+        schedule_.staging_buffer_bytes = number("a number of bytes");
     }
-    schedule_.boards = accept("board");
-    if (schedule_.boards) {
-        schedule_.board_bytes = number("a number of bytes");
+    schedule_.flag_slots = accept("flag_slot");
+    if (schedule_.flag_slots) {
+        schedule_.flag_slot_bytes = number("a number of bytes");
     }
 }
 
@@ -360,7 +360,7 @@ Slice Parser::parse_slice() {
         }
     }
     if (!found) {
-        fail("input, output, scratch or board");
+        fail("input, output, scratch or flag_slot");
         return slice;
     }
     slice.owner = accept("@") ? rank() : schedule_.rank;
@@ -437,7 +437,7 @@ void Parser::parse_op() {
     case OpKind::publish: op.source = parse_slice(); break;
     case OpKind::share:
         op.source = parse_slice();
-        op.target = {0, op.source.length, schedule_.rank, BufferKind::board, Stride::fixed};
+        op.target = {0, op.source.length, schedule_.rank, BufferKind::flag_slot, Stride::fixed};
         break;
     case OpKind::reduce: parse_operands(op); break;
     case OpKind::signal:
@@ -490,8 +490,10 @@ std::string to_text(const Schedule& schedule) {
         schedule.helped ? " helped" : "",
         schedule.own_scratch_bytes > 0 ? fmt::format(" own_scratch {}", schedule.own_scratch_bytes)
                                        : "",
-        schedule.window_bytes > 0 ? fmt::format(" window {}", schedule.window_bytes) : "",
-        schedule.boards ? fmt::format(" board {}", schedule.board_bytes) : "");
+        schedule.staging_buffer_bytes > 0
+            ? fmt::format(" staging_buffer {}", schedule.staging_buffer_bytes)
+            : "",
+        schedule.flag_slots ? fmt::format(" flag_slot {}", schedule.flag_slot_bytes) : "");
     std::size_t next_repeat = 0;
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         if (next_repeat < schedule.repeats.size() && schedule.repeats[next_repeat].first_op == i) {

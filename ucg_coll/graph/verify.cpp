@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/flag_slots.hpp"
 #include "ucg_coll/graph/lowering.hpp"
 #include "ucg_coll/graph/print.hpp"
+#include "ucg_coll/graph/staging.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
-#include "ucg_coll/graph/windows.hpp"
 
 namespace ucg::graph {
 
@@ -56,7 +56,7 @@ std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer) {
     case BufferKind::input: return schedule.input_bytes;
     case BufferKind::output: return schedule.output_bytes;
     case BufferKind::scratch: return schedule.scratch_bytes;
-    case BufferKind::board: return schedule.board_bytes;
+    case BufferKind::flag_slot: return schedule.flag_slot_bytes;
     }
     return 0;
 }
@@ -115,15 +115,17 @@ Status lay_out(World& world) {
     return Status();
 }
 
-/// Peers reckon with each other's windows.
-Status check_windows(const World& world) {
+/// Peers reckon with each other's staging buffers.
+Status check_staging_buffers(const World& world) {
     const Schedule& first = world.originals.front();
     for (const Schedule& schedule : world.originals) {
-        if (schedule.window_bytes != first.window_bytes) {
-            return failure(Code::invalid_argument,
-                           "rank {}: window_bytes is {}, rank {} has {}: it is the same on all "
-                           "ranks",
-                           schedule.rank, schedule.window_bytes, first.rank, first.window_bytes);
+        if (schedule.staging_buffer_bytes != first.staging_buffer_bytes) {
+            return failure(
+                Code::invalid_argument,
+                "rank {}: staging_buffer_bytes is {}, rank {} has {}: it is the same on all "
+                "ranks",
+                schedule.rank, schedule.staging_buffer_bytes, first.rank,
+                first.staging_buffer_bytes);
         }
     }
     return Status();
@@ -156,24 +158,25 @@ Status prove(World world) {
 Status prove_all(World world) {
     std::span<const Schedule>& schedules = world.originals;
     Status status;
-    for (const auto step : {check_windows, check_boards, check_each, check_helped}) {
+    for (const auto step : {check_staging_buffers, check_flag_slots, check_each, check_helped}) {
         if (status.ok()) {
             status = step(world);
         }
     }
     std::vector<Schedule> rewritten;
-    if (status.ok() && schedules.front().boards) {
+    if (status.ok() && schedules.front().flag_slots) {
         rewritten = with_messages(schedules, world.origins);
         schedules = rewritten;
     }
     if (status.ok()) {
         status = prove(world);
     }
-    if (status.ok() && schedules.front().window_bytes > 0) {
-        const std::vector<Schedule> staged = with_windows(schedules);
+    if (status.ok() && schedules.front().staging_buffer_bytes > 0) {
+        const std::vector<Schedule> staged = with_staging_buffers(schedules);
         schedules = staged;
-        if (const Status by_window = prove(world); !by_window.ok()) {
-            status = failure(by_window.code(), "by way of windows: {}", by_window.message());
+        if (const Status by_staging_buffer = prove(world); !by_staging_buffer.ok()) {
+            status = failure(by_staging_buffer.code(), "by way of staging buffers: {}",
+                             by_staging_buffer.message());
         }
     }
     return status;

@@ -36,10 +36,10 @@ namespace ucg::graph {
 /// Proves `schedules` (one per rank, in rank order) against `requests` (likewise, or a single one
 /// that holds for every rank). Repeats are written out first, so segments should be few.
 ///
-/// What is shared on boards is proved as the messages that it stands for (boards.hpp), with sends
-/// that wait for their receives, which a share does not.
+/// What is shared on flag slots is proved as the messages that it stands for (flag_slots.hpp), with
+/// sends that wait for their receives, which a share does not.
 ///
-/// What is published is proved twice: as reached in place, and by way of windows.
+/// What is published is proved twice: as reached in place, and by way of staging buffers.
 ///
 /// May two ranks use each other's slices? `shares_memory` says; without it, none may.
 ///

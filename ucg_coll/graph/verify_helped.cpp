@@ -86,11 +86,11 @@ class HelpCheck {
         if (!schedule.exposed) {
             return wrong("exposed", false, true);
         }
-        if (schedule.boards) {
-            return wrong("boards", true, false);
+        if (schedule.flag_slots) {
+            return wrong("flag_slots", true, false);
         }
-        if (schedule.window_bytes > 0) {
-            return wrong("window_bytes", schedule.window_bytes, 0);
+        if (schedule.staging_buffer_bytes > 0) {
+            return wrong("staging_buffer_bytes", schedule.staging_buffer_bytes, 0);
         }
         if (schedule.rank_count > kHelpedRanksMax) {
             return wrong("rank_count", schedule.rank_count,

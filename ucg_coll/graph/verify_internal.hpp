@@ -44,7 +44,7 @@ struct Reader {
 /// without repeats too.
 using Origins = std::vector<std::uint32_t>;
 
-/// with_messages() of boards.hpp, and the origins of each rank's ops.
+/// with_messages() of flag_slots.hpp, and the origins of each rank's ops.
 std::vector<Schedule> with_messages(std::span<const Schedule> schedules,
                                     std::vector<Origins>& origins);
 
@@ -117,7 +117,7 @@ std::uint64_t buffer_bytes(const Schedule& schedule, BufferKind buffer);
 Status reject(const World& world, OpRef op, std::string_view reason);
 
 /// The steps, in this order; each relies on those before.
-Status check_boards(const World& world); ///< Before any other but check_windows.
+Status check_flag_slots(const World& world); ///< Before any other but check_staging_buffers.
 Status check_helped(const World& world); ///< After check_structure; before repeats are written out.
 Status check_structure(const Schedule& schedule, const Request& request, Rank rank);
 Status check_ops(World& world);

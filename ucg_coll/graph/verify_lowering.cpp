@@ -24,7 +24,8 @@ class Walk {
                 for_each_slot(wait, at_.iteration,
                               [&](std::uint32_t slot) { completed_[slot] = true; });
             }
-            boards_seen_ = step.waits ? std::max(boards_seen_, step.boards_until) : boards_seen_;
+            flag_slots_seen_ =
+                step.waits ? std::max(flag_slots_seen_, step.flag_slots_until) : flag_slots_seen_;
             status = issue(step);
         }
         return status;
@@ -51,7 +52,7 @@ class Walk {
         case StepKind::finish: return finish();
         }
         if (status.ok()) {
-            status = check_boards(step);
+            status = check_flag_slots(step);
         }
         ++at_.step;
         return status;
@@ -83,12 +84,12 @@ class Walk {
         return {};
     }
 
-    Status check_boards(const Step& step) const {
+    Status check_flag_slots(const Step& step) const {
         for (const Address& address : lowered_.addresses_of(step)) {
-            if (address.is_board() && address.base - kOwnBases >= boards_seen_) {
+            if (address.is_flag_slot() && address.base - kOwnBases >= flag_slots_seen_) {
                 return refuse(step.op,
-                              fmt::format("does not wait for the board of rank {}",
-                                          lowered_.boards[address.base - kOwnBases].owner));
+                              fmt::format("does not wait for the flag slot of rank {}",
+                                          lowered_.flag_slots[address.base - kOwnBases].owner));
             }
         }
         return {};
@@ -112,10 +113,10 @@ class Walk {
             return failure(Code::invalid_argument, "rank {}: the end does not wait for {}",
                            schedule_.rank, describe(user_of_[slot]));
         }
-        return boards_seen_ == lowered_.boards.size()
+        return flag_slots_seen_ == lowered_.flag_slots.size()
                    ? Status()
-                   : failure(Code::invalid_argument, "rank {}: waits for {} of {} boards",
-                             schedule_.rank, boards_seen_, lowered_.boards.size());
+                   : failure(Code::invalid_argument, "rank {}: waits for {} of {} flag slots",
+                             schedule_.rank, flag_slots_seen_, lowered_.flag_slots.size());
     }
 
     /// The op of the schedule without repeats, in this iteration.
@@ -142,7 +143,7 @@ class Walk {
     std::vector<std::uint32_t> slot_of_; ///< By op written out: that it was posted in, or kNone.
     std::vector<std::uint32_t> user_of_; ///< By slot: who was posted there last.
     std::vector<bool> completed_;        ///< By slot: what was posted there.
-    std::uint32_t boards_seen_ = 0;
+    std::uint32_t flag_slots_seen_ = 0;
     bool finished_ = false;
 };
 

@@ -161,7 +161,7 @@ Status Execution::step(Event event) {
     case OpKind::signal:
     case OpKind::await:
     case OpKind::publish: break;                  // Nothing is written.
-    case OpKind::share: UCG_ASSERT(false); break; // Proved as messages: see boards.hpp.
+    case OpKind::share: UCG_ASSERT(false); break; // Proved as messages: see flag_slots.hpp.
     }
     return status;
 }

@@ -22,7 +22,7 @@ struct End {
 };
 
 /// The op that it was made of is no message.
-bool is_of_board(const World& world, OpRef ref) {
+bool is_of_flag_slot(const World& world, OpRef ref) {
     const Schedule& schedule = world.subject[static_cast<std::size_t>(world.rank_of[ref])];
     return !world.origins.empty() && schedule.ops[world.origin(ref).op].kind != world.op(ref).kind;
 }
@@ -219,7 +219,7 @@ Status match_messages(World& world) {
             continue;
         }
         const Rank self = world.rank_of[ref];
-        const bool shares = is_of_board(world, ref);
+        const bool shares = is_of_flag_slot(world, ref);
         if (receives(op.kind)) {
             incoming.push_back({is_event(op.kind), shares, op.peer, self, ref});
         } else {

@@ -220,10 +220,10 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
     const bool users = slice.buffer == BufferKind::input || slice.buffer == BufferKind::output;
     const bool by_kernel = world.program(slice.owner).helped;
     if (slice.owner != self && users && !by_kernel &&
-        world.program(slice.owner).window_bytes == 0) {
+        world.program(slice.owner).staging_buffer_bytes == 0) {
         return reject(
             world, ref,
-            fmt::format("{} is out of reach: rank {} has no window, and publishes nothing",
+            fmt::format("{} is out of reach: rank {} has no staging buffer, and publishes nothing",
                         slice_text(slice, self), slice.owner));
     }
     if (slice.owner != self && slice.buffer == BufferKind::scratch &&
@@ -240,13 +240,14 @@ Status check_reach(const World& world, OpRef ref, const Slice& slice) {
                       fmt::format("{} reaches beyond the buffer, which has {} bytes",
                                   slice_text(slice, self), bytes));
     }
-    const std::uint64_t window_bytes = world.program(slice.owner).window_bytes;
-    const bool by_window =
-        slice.owner != self && slice.buffer != BufferKind::scratch && window_bytes > 0;
-    if (by_window && slice.length > window_bytes - slice.offset % window_bytes) {
+    const std::uint64_t staging_buffer_bytes = world.program(slice.owner).staging_buffer_bytes;
+    const bool by_staging_buffer =
+        slice.owner != self && slice.buffer != BufferKind::scratch && staging_buffer_bytes > 0;
+    if (by_staging_buffer &&
+        slice.length > staging_buffer_bytes - slice.offset % staging_buffer_bytes) {
         return reject(world, ref,
-                      fmt::format("{} goes across a multiple of the window's {} bytes",
-                                  slice_text(slice, self), window_bytes));
+                      fmt::format("{} goes across a multiple of the staging buffer's {} bytes",
+                                  slice_text(slice, self), staging_buffer_bytes));
     }
     return Status();
 }
@@ -284,21 +285,21 @@ Status check_reduce(const World& world, OpRef ref) {
     return Status();
 }
 
-/// What is published is the rank's own, and lies in one piece in a window.
+/// What is published is the rank's own, and lies in one piece in a staging buffer.
 Status check_publish(const World& world, OpRef ref) {
     const Slice& source = world.op(ref).source;
     const Schedule& schedule = world.program_of(ref);
     if (source.owner != schedule.rank || source.buffer == BufferKind::scratch) {
         return reject(world, ref, "only own input and output are published");
     }
-    if (!schedule.exposed || schedule.window_bytes == 0) {
-        return reject(world, ref, "the rank does not expose its buffers, or has no window");
+    if (!schedule.exposed || schedule.staging_buffer_bytes == 0) {
+        return reject(world, ref, "the rank does not expose its buffers, or has no staging buffer");
     }
-    const std::uint64_t in_window = source.offset % schedule.window_bytes;
-    if (source.length > schedule.window_bytes - in_window) {
-        return reject(
-            world, ref,
-            fmt::format("goes across a multiple of the window's {} bytes", schedule.window_bytes));
+    const std::uint64_t in_staging_buffer = source.offset % schedule.staging_buffer_bytes;
+    if (source.length > schedule.staging_buffer_bytes - in_staging_buffer) {
+        return reject(world, ref,
+                      fmt::format("goes across a multiple of the staging buffer's {} bytes",
+                                  schedule.staging_buffer_bytes));
     }
     return Status();
 }
@@ -352,7 +353,7 @@ Status check_op(const World& world, OpRef ref) {
     case OpKind::recv:
     case OpKind::signal:
     case OpKind::await:
-    case OpKind::share: break; // Of what is shared see check_boards().
+    case OpKind::share: break; // Of what is shared see check_flag_slots().
     }
     return Status();
 }

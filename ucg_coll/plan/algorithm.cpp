@@ -36,22 +36,22 @@ static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host
 }
 
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place, std::uint64_t board_bytes,
-                           bool kernel_copies) {
+                           std::uint64_t staging_bytes, bool buffers_mapped,
+                           std::uint64_t flag_slot_bytes, bool kernel_copies) {
     if (placement.ranks_per_host_max() < 2) {
         return {};
     }
     const std::uint32_t fullest = fullest_host(placement);
     SharedMemory shared{staging_bytes,
-                        in_place,
+                        buffers_mapped,
                         sockets_are_contiguous(placement),
                         cost::node_model(profile.memory, placement, fullest),
-                        board_bytes,
+                        flag_slot_bytes,
                         levels_of(placement, fullest),
                         kernel_copies};
     const bool one_pair = placement.rank_count() == 2;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {
-        if (in_place) {
+        if (buffers_mapped) {
             *level = price::own_buffers(*level, profile.memory, one_pair);
         }
         // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.
@@ -62,7 +62,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
 }
 
 price::Surroundings surroundings(const Facts& facts, Rank link_sharers) {
-    return {.in_place = facts.shared.in_place,
+    return {.buffers_mapped = facts.shared.buffers_mapped,
             .ranks_per_cpu = facts.ranks_per_cpu,
             .link_sharers = link_sharers,
             .one_pair = facts.placement.rank_count() == 2};

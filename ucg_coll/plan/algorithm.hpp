@@ -35,16 +35,16 @@ struct HostLevels {
 /// What ranks of a host see of one another's memory, as all ranks of a group have agreed: no rank
 /// of any host has less. Hosts share no memory.
 struct SharedMemory {
-    /// The memory that each rank has for scratch and windows which its peers reach; 0: peers reach
-    /// no rank's memory.
+    /// The memory that each rank has for scratch and staging buffers which its peers reach; 0:
+    /// peers reach no rank's memory.
     std::uint64_t staging_bytes = 0;
     /// Do callers' buffers mostly lie where peers reach them? Only prices depend on it.
-    bool in_place = false;
+    bool buffers_mapped = false;
     /// Do ranks that are closer to one another than to others follow one another, on all hosts?
     bool sockets_are_contiguous = true;
     cost::NodeModel node; ///< Of the host with most ranks, the first of several.
-    /// The longest share on a board; 0: there are none.
-    std::uint64_t board_bytes = 0;
+    /// The longest share on a flag slot; 0: there are none.
+    std::uint64_t flag_slot_bytes = 0;
     HostLevels levels = {};
     /// Can each rank of a host read and write the memory of every other by the kernel? Both were
     /// tried.
@@ -52,11 +52,11 @@ struct SharedMemory {
 };
 
 /// The facts for a group whose ranks each share `staging_bytes` with those of their host, and have
-/// boards for `board_bytes`. If no host has two ranks, the result is that without shared memory.
-/// Takes time in proportion to the ranks times the sockets of a host.
+/// flag slots for `flag_slot_bytes`. If no host has two ranks, the result is that without shared
+/// memory. Takes time in proportion to the ranks times the sockets of a host.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
-                           std::uint64_t staging_bytes, bool in_place,
-                           std::uint64_t board_bytes = 0, bool kernel_copies = false);
+                           std::uint64_t staging_bytes, bool buffers_mapped,
+                           std::uint64_t flag_slot_bytes = 0, bool kernel_copies = false);
 
 /// The uniform facts: a plan is a pure function of these and the request. All references and
 /// pointers are borrowed.
@@ -137,7 +137,7 @@ struct Algorithm {
         return std::all_of(needs.begin(), needs.end(),
                            [&](const Need& need) { return need.met(facts, request); });
     }
-    /// The needs for people: "one host, several ranks, and boards"; empty if it serves all.
+    /// The needs for people: "one host, several ranks, and flag slots"; empty if it serves all.
     std::string needs_text() const;
     /// The needs that are not met, where the row is not eligible.
     std::string unmet_text(const Facts& facts, const graph::Request& request) const;

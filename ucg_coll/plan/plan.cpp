@@ -23,7 +23,7 @@ std::string names_of(graph::Collective collective) {
 /// May ranks help one another, unasked? Elsewhere the kernel copies, which takes longer than two
 /// ranks that copy from cache to cache.
 bool may_help(const Facts& facts, const graph::Request& request) {
-    return request.nonblocking && facts.shared.in_place;
+    return request.nonblocking && facts.shared.buffers_mapped;
 }
 
 /// May the planner take it, unasked?
@@ -108,7 +108,7 @@ std::vector<Algorithm> all_rows() {
     std::vector<Algorithm> rows;
     for (const Rows mechanism :
          std::initializer_list<Rows>{kMessageRows, kMultiplyingRows, kLevelRows, kPeerMemoryRows,
-                                     kBoardRows, kNetworkRows}) {
+                                     kFlagSlotRows, kNetworkRows}) {
         for (const Algorithm* row : mechanism) {
             rows.push_back(*row);
         }

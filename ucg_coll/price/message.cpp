@@ -14,7 +14,7 @@ cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distan
     model.bytes_min = profile.memory.single_copy_bytes_min(around.ranks_per_cpu);
     if (distance == topo::Distance::network) {
         model.permitted = false;
-    } else if (around.in_place) {
+    } else if (around.buffers_mapped) {
         model.permitted = true;
         model.fixed_ns = 0;
         model.bytes_min =
@@ -60,7 +60,7 @@ CopyRates copy_rates(const cost::Profile& profile, topo::Distance distance,
     }
     const bool reader_has_it = around.one_pair || around.ranks_per_cpu > 1;
     const cost::CmaModel& kernel = profile.memory.cma;
-    if (around.in_place) {
+    if (around.buffers_mapped) {
         const cost::MemoryLevel& lines = profile.memory.level(distance);
         return {own_buffers(lines, profile.memory, reader_has_it).per_byte_ns,
                 std::min(lines.per_byte_ns, kernel.written_per_byte_ns)};
@@ -95,8 +95,8 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
           0.0, fill_per_byte_ns_ - profile.memory.cache(cost::Cache::l2).copy_per_byte_ns)),
       settled_per_byte_ns_(copy_rates(profile, distance, around).settled_per_byte_ns),
       fresh_per_byte_ns_(copy_rates(profile, distance, around).fresh_per_byte_ns),
-      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.in_place)),
-      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.in_place),
+      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.buffers_mapped)),
+      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.buffers_mapped),
       has_processor_(around.ranks_per_cpu <= 1),
       across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;

@@ -20,10 +20,10 @@ inline constexpr std::uint64_t kPieceBytesMax = 16 << 10;
 
 /// What is around the ranks that send.
 struct Surroundings {
-    bool in_place = false;    ///< Buffers mostly lie where peers have them mapped.
-    double ranks_per_cpu = 1; ///< Above 1, who waits for a rank waits its turn.
-    Rank link_sharers = 1;    ///< Ranks that use the same way out at the same time.
-    bool one_pair = false;    ///< There are no other ranks.
+    bool buffers_mapped = false; ///< Buffers mostly lie where peers have them mapped.
+    double ranks_per_cpu = 1;    ///< Above 1, who waits for a rank waits its turn.
+    Rank link_sharers = 1;       ///< Ranks that use the same way out at the same time.
+    bool one_pair = false;       ///< There are no other ranks.
 };
 
 /// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
@@ -89,7 +89,7 @@ class Messages {
     /// May the sender of such a message copy a part of it? Where ranks take turns on processors it
     /// has none.
     bool copied_by_both(std::uint64_t bytes) const {
-        return has_processor_ && bytes >= profile_->memory.joint.bytes_min;
+        return has_processor_ && bytes >= profile_->memory.cooperative.bytes_min;
     }
     /// What does not fit the caches comes no faster than any copy `there`.
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
@@ -98,11 +98,11 @@ class Messages {
     /// A message of that length which only a reduction reads is combined where it arrives: in a
     /// ring's buffer, or in its sender's memory. What the kernel copies is not, nor what comes with
     /// its line.
-    bool combined_in_place(std::uint64_t bytes) const {
+    bool combined_on_arrival(std::uint64_t bytes) const {
         return !across_hosts_ && bytes > kCacheLine && (mapped_ || !copied_once(bytes));
     }
     /// What the reduction with an operand of the rank's own then adds to the message; the operand
-    /// and the target are `there`. REQUIRES: combined_in_place(bytes).
+    /// and the target are `there`. REQUIRES: combined_on_arrival(bytes).
     double combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const;
 
     /// So many ranks copy `bytes` each out of one rank's memory, or into it, at a time: what the

@@ -30,13 +30,13 @@ double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                         memory.cache_for(working_set_bytes).copy_per_byte_ns);
 }
 
-cost::MemoryLevel own_buffers(const cost::MemoryLevel& windows, const cost::MemoryModel& memory,
-                              bool reader_has_it) {
+cost::MemoryLevel own_buffers(const cost::MemoryLevel& staging_buffers,
+                              const cost::MemoryModel& memory, bool reader_has_it) {
     const double had_per_byte_ns =
         reader_has_it ? memory.cache(cost::Cache::l2).copy_per_byte_ns : memory.cma.per_byte_ns;
-    cost::MemoryLevel buffers = windows;
-    buffers.latency_ns += 2 * 2 * windows.latency_ns; // Two lines, each there and back.
-    buffers.per_byte_ns = std::min(windows.per_byte_ns, had_per_byte_ns);
+    cost::MemoryLevel buffers = staging_buffers;
+    buffers.latency_ns += 2 * 2 * staging_buffers.latency_ns; // Two lines, each there and back.
+    buffers.per_byte_ns = std::min(staging_buffers.per_byte_ns, had_per_byte_ns);
     return buffers;
 }
 
@@ -67,11 +67,11 @@ double combine_arriving_ns(const cost::Profile& profile, const Arriving& arrivin
     return std::max(profile.reduce_fixed_ns, all_ns - charged_ns);
 }
 
-double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
-                         unsigned operands, std::uint64_t bytes) {
-    const unsigned boards = operands - 1;
-    const double read_per_byte_ns = boards * level.per_byte_ns;
-    return combine_arriving_ns(profile, {boards, read_per_byte_ns, read_per_byte_ns}, bytes,
+double combine_flag_slots_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
+                             unsigned operands, std::uint64_t bytes) {
+    const unsigned flag_slots = operands - 1;
+    const double read_per_byte_ns = flag_slots * level.per_byte_ns;
+    return combine_arriving_ns(profile, {flag_slots, read_per_byte_ns, read_per_byte_ns}, bytes,
                                profile.memory.cache_for(2 * bytes));
 }
 

@@ -21,16 +21,16 @@ inline std::uint64_t touched_by_reduction(unsigned operands, std::uint64_t bytes
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::CacheRates& there);
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
 
-/// A copy to a window, which peers have read last, of bytes of a vector; so many bytes of vectors
-/// pass through the caches, which hold them or do not.
+/// A copy to a staging buffer, which peers have read last, of bytes of a vector; so many bytes of
+/// vectors pass through the caches, which hold them or do not.
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                   std::uint64_t working_set_bytes);
-/// Reading the own buffers of peers rather than windows. A line of the owner's tells where a buffer
-/// lies; that one and the first of the buffer are asked for and come. What a rank has had for some
-/// time is read faster than what was just written to a window; or the reader, one and the same,
-/// still has it in its cache.
-cost::MemoryLevel own_buffers(const cost::MemoryLevel& windows, const cost::MemoryModel& memory,
-                              bool reader_has_it);
+/// Reading the own buffers of peers rather than staging buffers. A line of the owner's tells where
+/// a buffer lies; that one and the first of the buffer are asked for and come. What a rank has had
+/// for some time is read faster than what was just written to a staging buffer; or the reader, one
+/// and the same, still has it in its cache.
+cost::MemoryLevel own_buffers(const cost::MemoryLevel& staging_buffers,
+                              const cost::MemoryModel& memory, bool reader_has_it);
 /// max(a + b m, a + B d m): bytes of another core's, while `readers` read by the same way.
 double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes);
 
@@ -52,8 +52,8 @@ struct Arriving {
 double combine_arriving_ns(const cost::Profile& profile, const Arriving& arriving,
                            std::uint64_t bytes, const cost::CacheRates& there);
 
-/// The same of boards of other cores, all operands but one, whose lines have been charged for.
-double combine_boards_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
-                         unsigned operands, std::uint64_t bytes);
+/// The same of flag slots of other cores, all operands but one, whose lines have been charged for.
+double combine_flag_slots_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
+                             unsigned operands, std::uint64_t bytes);
 
 } // namespace ucg::price

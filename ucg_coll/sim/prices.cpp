@@ -108,7 +108,7 @@ double combine_message_ns(const Network& network, const Compute& compute, topo::
                           std::uint64_t bytes, std::uint64_t touched_bytes) {
     const auto* const levels = std::get_if<PerLevel>(&network);
     if (levels == nullptr || compute.profile == nullptr ||
-        !levels->at(distance).combined_in_place(bytes)) {
+        !levels->at(distance).combined_on_arrival(bytes)) {
         return reduce_ns(compute, 2, bytes, touched_bytes);
     }
     return levels->at(distance).combining_ns(bytes,
@@ -147,13 +147,14 @@ double kernel_copy_ns(const Compute& compute, std::uint64_t bytes) {
 }
 
 double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t working_set_bytes) {
-    return memory.in_place ? 0 : price::publish_ns(memory.model, bytes, working_set_bytes);
+    return memory.buffers_mapped ? 0 : price::publish_ns(memory.model, bytes, working_set_bytes);
 }
 
 Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes) {
-    const cost::MemoryLevel& windows = memory.model.level(distance);
+    const cost::MemoryLevel& staging_buffers = memory.model.level(distance);
     const cost::MemoryLevel level =
-        memory.in_place ? price::own_buffers(windows, memory.model, memory.one_pair) : windows;
+        memory.buffers_mapped ? price::own_buffers(staging_buffers, memory.model, memory.one_pair)
+                              : staging_buffers;
     const auto length = static_cast<double>(bytes);
     return {level.latency_ns, length * level.per_byte_ns, length * level.contended_per_byte_ns};
 }
@@ -163,27 +164,27 @@ double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t read
     return cost::contended_read_ns(memory.model.level(distance), readers, bytes);
 }
 
-BoardTerms board_terms(const Network& network, topo::Distance distance) {
+FlagSlotTerms flag_slot_terms(const Network& network, topo::Distance distance) {
     const cost::MessageTerms empty = message_terms(network, distance, 0);
     return {empty.issue_ns, empty.inject_ns + empty.flight_ns};
 }
 
-double board_copy_ns(const Memory& memory, std::uint64_t bytes) {
+double flag_slot_copy_ns(const Memory& memory, std::uint64_t bytes) {
     return cost::copy_ns(memory.model, bytes);
 }
 
-double combine_boards_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
-                         unsigned operands, std::uint64_t bytes) {
+double combine_flag_slots_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
+                             unsigned operands, std::uint64_t bytes) {
     return compute.profile == nullptr
                ? reduce_ns(compute, operands, bytes, 0)
-               : price::combine_boards_ns(*compute.profile, memory.model.level(distance), operands,
-                                          bytes);
+               : price::combine_flag_slots_ns(*compute.profile, memory.model.level(distance),
+                                              operands, bytes);
 }
 
-double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
-                      std::uint64_t bytes) {
-    return cost::board_lines_ns(memory.model.level(distance), readers,
-                                cost::board_line_bytes(bytes));
+double flag_slot_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+                          std::uint64_t bytes) {
+    return cost::flag_slot_lines_ns(memory.model.level(distance), readers,
+                                    cost::flag_slot_line_bytes(bytes));
 }
 
 Compute compute_of(const cost::Postal& model) {

@@ -83,14 +83,15 @@ Compute compute_of(const cost::Profile& profile);
 /// What ranks of one host pay for one another's memory, whatever the network.
 struct Memory {
     cost::MemoryModel model = cost::default_memory_model();
-    bool in_place = false; ///< Do peers reach published buffers? Else they are copied to windows.
+    bool buffers_mapped =
+        false; ///< Do peers reach published buffers? Else they are copied to staging buffers.
     bool one_pair = false; ///< There are no more than two ranks.
 
     bool operator==(const Memory&) const = default;
 };
 /// What ranks pay that have such surroundings.
 inline Memory memory_of(const cost::Profile& profile, const price::Surroundings& around) {
-    return {profile.memory, around.in_place, around.one_pair};
+    return {profile.memory, around.buffers_mapped, around.one_pair};
 }
 /// Making own bytes known to peers, which are a part of so many that do.
 double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t working_set_bytes);
@@ -109,23 +110,23 @@ Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t byte
 double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                std::uint64_t bytes);
 
-/// What boards cost, as the planner has it (plan/boards.cpp): a share is issued once, as an empty
-/// message is, whoever reads it, and is there for each reader as late as that message; who has
-/// waited knows where to look and takes in each board's lines by the memory model.
-struct BoardTerms {
+/// What flag slots cost, as the planner has it (plan/flag_slots.cpp): a share is issued once, as an
+/// empty message is, whoever reads it, and is there for each reader as late as that message; who
+/// has waited knows where to look and takes in each flag slot's lines by the memory model.
+struct FlagSlotTerms {
     double issue_ns = 0;  ///< Of who shares; its copy of the bytes comes on top.
     double flight_ns = 0; ///< From then on, until a reader may have it.
 };
-BoardTerms board_terms(const Network& network, topo::Distance distance);
-/// The copy to the own board.
-double board_copy_ns(const Memory& memory, std::uint64_t bytes);
-/// A reduction of `operands`, all but one of them boards, at that distance at most, that have been
-/// taken in.
-double combine_boards_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
-                         unsigned operands, std::uint64_t bytes);
-/// The lines of one board of which `bytes` are read; `readers` ranks look at it.
-double board_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
-                      std::uint64_t bytes);
+FlagSlotTerms flag_slot_terms(const Network& network, topo::Distance distance);
+/// The copy to the own flag slot.
+double flag_slot_copy_ns(const Memory& memory, std::uint64_t bytes);
+/// A reduction of `operands`, all but one of them flag slots, at that distance at most, that have
+/// been taken in.
+double combine_flag_slots_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
+                             unsigned operands, std::uint64_t bytes);
+/// The lines of one flag slot of which `bytes` are read; `readers` ranks look at it.
+double flag_slot_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
+                          std::uint64_t bytes);
 
 /// The link of each host, which carries one message at a time in each direction: what a message
 /// keeps it. A message alone on its way passes while it is being sent, so a link that is no slower

@@ -32,7 +32,7 @@ struct Distribution {
 Status check(const Distribution& distribution);
 
 /// What a delay belongs to.
-enum class Stream : std::uint8_t { arrival, message, computation, board };
+enum class Stream : std::uint8_t { arrival, message, computation, flag_slot };
 
 /// The delay of the `index`-th of its kind at `rank`, at most kPriceMax. Pure; logarithm and cosine
 /// are the C library's. REQUIRES: check(distribution).ok().

@@ -37,10 +37,10 @@ Run::Run(const topo::Placement& placement, const Options& options,
         slots += programs[i].slot_count;
     }
     slots_.resize(slots);
-    const std::vector<std::uint32_t> readers = board_readers(programs);
-    boards_.resize(readers.size() * options.in_a_row);
-    for (std::size_t i = 0; i < boards_.size(); ++i) {
-        boards_[i].readers = readers[i % readers.size()];
+    const std::vector<std::uint32_t> readers = flag_slot_readers(programs);
+    flag_slots_.resize(readers.size() * options.in_a_row);
+    for (std::size_t i = 0; i < flag_slots_.size(); ++i) {
+        flag_slots_[i].readers = readers[i % readers.size()];
     }
     outcome_.entered.reserve(states_.size());
     outcome_.finish.assign(states_.size(), kNotFinished);
@@ -178,9 +178,9 @@ Status Run::post(Rank rank, RankState& state, const Step& step) {
 
 double Run::reduction_ns(Rank rank, const RankState& state, const Step& step) const {
     const std::uint64_t bytes = bytes_of(state, program(rank));
-    if (has_boards(step, program(rank))) {
-        return combine_boards_ns(options_.compute, options_.memory, placement_.widest_on_host(),
-                                 step.count, bytes);
+    if (has_flag_slots(step, program(rank))) {
+        return combine_flag_slots_ns(options_.compute, options_.memory, placement_.widest_on_host(),
+                                     step.count, bytes);
     }
     const std::uint64_t touched =
         touched_bytes(step, program(rank), bytes, buffers_[static_cast<std::size_t>(rank)]);
@@ -234,9 +234,9 @@ double Run::helped_part(Rank rank) const {
 
 /// Has every rank finished, and was every message received?
 Status Run::check_end() const {
-    for (std::size_t owner = 0; owner < boards_.size(); ++owner) {
-        if (!boards_[owner].waiters.empty()) {
-            const Rank rank = boards_[owner].waiters.front();
+    for (std::size_t owner = 0; owner < flag_slots_.size(); ++owner) {
+        if (!flag_slots_[owner].waiters.empty()) {
+            const Rank rank = flag_slots_[owner].waiters.front();
             return failure(Code::invalid_argument,
                            "rank {} waits for ever before op {} for what rank {} does not share",
                            rank, states_[static_cast<std::size_t>(rank)].op,

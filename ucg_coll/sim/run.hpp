@@ -1,7 +1,7 @@
 // Internal to ucg_coll/sim: one run of all ranks' programs.
 //
 // A discrete-event simulation whose events are few: a rank that is let go runs, ahead of the common
-// clock, until it waits for a message or a board whose arrival is not known yet. That is right
+// clock, until it waits for a message or a flag slot whose arrival is not known yet. That is right
 // because what is its own (processor, port) nobody else touches, and when a message arrives follows
 // from its sender's past. Shared are host links, which messages ask for in events of their own, and
 // ranks' memory, which its readers come to in events of their own, in order of time.
@@ -57,7 +57,7 @@ class Run {
         std::size_t first_slot = 0;
         std::uint32_t round = 0; ///< Of several in a row.
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
-        bool has_looked = false; ///< At the boards of this step,
+        bool has_looked = false; ///< At the flag slots of this step,
         bool waits_for_send = false;
         bool is_resting = false;      ///< Waits, and has nothing to do.
         Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
@@ -79,7 +79,7 @@ class Run {
         }
     };
 
-    struct Board {
+    struct FlagSlots {
         static constexpr Picoseconds kUnknown = -1;
         Picoseconds begin = 0;         ///< Of the share,
         Picoseconds shared = kUnknown; ///< and its end.
@@ -88,7 +88,7 @@ class Run {
         std::vector<Rank> waiters; ///< Who can do nothing before it is shared.
     };
 
-    /// A board that a step reads.
+    /// A flag slot that a step reads.
     struct Look {
         Rank owner = kNoRank;
         std::uint32_t op = 0; ///< Of the schedule.
@@ -157,12 +157,12 @@ class Run {
     void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
     MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);
 
-    /// Waits for the boards of the step and takes them in. False: one is not shared yet; the rank
-    /// will be let go on.
+    /// Waits for the flag slots of the step and takes them in. False: one is not shared yet; the
+    /// rank will be let go on.
     bool look(Rank rank, RankState& state);
-    void take_board_in(Rank rank, RankState& state, const Look& look);
-    Picoseconds board_arrival(Rank owner, Rank reader, std::uint32_t round) const;
-    std::size_t board_index(Rank owner, std::uint32_t round) const {
+    void take_flag_slot_in(Rank rank, RankState& state, const Look& look);
+    Picoseconds flag_slot_arrival(Rank owner, Rank reader, std::uint32_t round) const;
+    std::size_t flag_slot_index(Rank owner, std::uint32_t round) const {
         return std::size_t{round} * states_.size() + static_cast<std::size_t>(owner);
     }
     void finish(Rank rank, RankState& state);
@@ -204,14 +204,14 @@ class Run {
     Mailbox mailbox_;
     std::vector<Transit> transits_; ///< With links only.
     std::vector<RankState> states_;
-    std::vector<Board> boards_;                          ///< By round and rank.
+    std::vector<FlagSlots> flag_slots_;                  ///< By round and rank.
     std::vector<std::uint32_t> sockets_;                 ///< By rank; see sockets_of().
     std::map<std::uint64_t, std::vector<Reading>> ways_; ///< Who reads by each way to memory.
     std::vector<WayLoad> loads_;                         ///< Of what the step reads of peers.
     std::vector<Slot> slots_;                            ///< Of all ranks.
     std::vector<Slot*> awaited_;                         ///< What the next step waits for,
     std::vector<Slot*> arrived_;                         ///< and the receives among it.
-    std::vector<Look> looks_;                            ///< The boards that it takes in.
+    std::vector<Look> looks_;                            ///< The flag slots that it takes in.
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t event_count_ = 0;
     Picoseconds now_ = 0; ///< The common clock.

@@ -1,4 +1,4 @@
-// A run's shared memory: boards, and what ranks read of one another's memory.
+// A run's shared memory: flag slots, and what ranks read of one another's memory.
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +22,7 @@ Status Run::check_memory() const {
         };
         for (const graph::Step& step : program(rank).steps) {
             for_each_peer_read(step, program(rank), [&](Rank owner) { check(owner, step.op); });
-            for_each_board(step, program(rank), check);
+            for_each_flag_slot(step, program(rank), check);
             if (!status.ok()) {
                 return status;
             }
@@ -31,10 +31,11 @@ Status Run::check_memory() const {
     return {};
 }
 
-Picoseconds Run::board_arrival(Rank owner, Rank reader, std::uint32_t round) const {
-    const BoardTerms terms = board_terms(options_.network, placement_.distance(owner, reader));
-    return boards_[board_index(owner, round)].shared + to_picoseconds(terms.flight_ns) +
-           draw(options_.message_noise, seed_, Stream::board, owner,
+Picoseconds Run::flag_slot_arrival(Rank owner, Rank reader, std::uint32_t round) const {
+    const FlagSlotTerms terms =
+        flag_slot_terms(options_.network, placement_.distance(owner, reader));
+    return flag_slots_[flag_slot_index(owner, round)].shared + to_picoseconds(terms.flight_ns) +
+           draw(options_.message_noise, seed_, Stream::flag_slot, owner,
                 static_cast<std::uint64_t>(reader));
 }
 
@@ -44,66 +45,67 @@ bool Run::look(Rank rank, RankState& state) {
     }
     looks_.clear();
     const auto is_shared = [&](Rank owner, std::uint32_t op) {
-        Board& board = boards_[board_index(owner, state.round)];
-        if (board.shared == Board::kUnknown) {
-            board.waiters.push_back(rank);
+        FlagSlots& flag_slot = flag_slots_[flag_slot_index(owner, state.round)];
+        if (flag_slot.shared == FlagSlots::kUnknown) {
+            flag_slot.waiters.push_back(rank);
             state.op = op;
             return false;
         }
-        looks_.push_back({owner, op, board_arrival(owner, rank, state.round)});
+        looks_.push_back({owner, op, flag_slot_arrival(owner, rank, state.round)});
         return true;
     };
-    if (!for_each_board(program(rank).steps[state.step], program(rank), is_shared)) {
+    if (!for_each_flag_slot(program(rank).steps[state.step], program(rank), is_shared)) {
         return false;
     }
     std::stable_sort(looks_.begin(), looks_.end(),
                      [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
     for (const Look& look : looks_) {
-        take_board_in(rank, state, look);
+        take_flag_slot_in(rank, state, look);
     }
     state.has_looked = true;
     return true;
 }
 
-void Run::take_board_in(Rank rank, RankState& state, const Look& look) {
+void Run::take_flag_slot_in(Rank rank, RankState& state, const Look& look) {
     state.op = look.op;
     Picoseconds start = state.clock;
     state.clock = std::max(state.clock, look.arrival);
     record(Activity::Kind::wait, rank, start);
     start = state.clock;
-    const Board& board = boards_[board_index(look.owner, state.round)];
+    const FlagSlots& flag_slot = flag_slots_[flag_slot_index(look.owner, state.round)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
     const std::uint64_t bytes = bytes_of(state, program(rank));
-    state.clock += to_picoseconds(board_lines_ns(options_.memory, distance, board.readers, bytes));
+    state.clock +=
+        to_picoseconds(flag_slot_lines_ns(options_.memory, distance, flag_slot.readers, bytes));
     record(Activity::Kind::look, rank, start);
     ++outcome_.look_count;
     if (trace_ != nullptr) {
         trace_->transfers.push_back({.from = look.owner,
                                      .to = rank,
-                                     .send_op = board.op,
+                                     .send_op = flag_slot.op,
                                      .bytes = bytes,
-                                     .kind = Transfer::Kind::board,
-                                     .begin = board.begin,
-                                     .left = board.shared,
+                                     .kind = Transfer::Kind::flag_slot,
+                                     .begin = flag_slot.begin,
+                                     .left = flag_slot.shared,
                                      .arrived = look.arrival,
                                      .taken = state.clock});
     }
 }
 
 void Run::share(Rank rank, RankState& state) {
-    Board& board = boards_[board_index(rank, state.round)];
-    board.begin = state.clock;
-    board.op = state.op;
-    const BoardTerms terms = board_terms(options_.network, placement_.widest_on_host());
+    FlagSlots& flag_slot = flag_slots_[flag_slot_index(rank, state.round)];
+    flag_slot.begin = state.clock;
+    flag_slot.op = state.op;
+    const FlagSlotTerms terms = flag_slot_terms(options_.network, placement_.widest_on_host());
     compute(rank, state, Activity::Kind::share,
-            terms.issue_ns + board_copy_ns(options_.memory, bytes_of(state, program(rank))));
-    board.shared = state.clock;
+            terms.issue_ns + flag_slot_copy_ns(options_.memory, bytes_of(state, program(rank))));
+    flag_slot.shared = state.clock;
     ++outcome_.share_count;
-    for (const Rank waiter : board.waiters) {
-        push(EventKind::resume, board_arrival(rank, waiter, state.round),
+    for (const Rank waiter : flag_slot.waiters) {
+        push(EventKind::resume, flag_slot_arrival(rank, waiter, state.round),
              static_cast<std::uint32_t>(waiter));
     }
-    board.waiters.clear();
+    flag_slot.waiters.clear();
 }
 
 bool Run::in_turn(Rank rank, RankState& state) {

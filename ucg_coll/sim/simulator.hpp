@@ -5,7 +5,7 @@
 //   processor  one thing at a time: issuing a message, taking one in, copying, combining, sharing.
 //   A
 //              message that has arrived is taken in when the rank first waits for it, in order of
-//              arrival; so is a peer's board.
+//              arrival; so is a peer's flag slot.
 //   port       one per rank, for its messages on their way out, in order; see cost::MessageTerms.
 //   memory     of a rank: the more peers read it at a time, the longer each takes; see Memory.
 //   host link  if there is one, the ranks of a host share it to and from other hosts, first come,
@@ -58,9 +58,9 @@ struct Outcome {
     std::vector<Picoseconds> finish;  ///< By rank, on the same clock.
     std::uint64_t message_count = 0;  ///< Signals included.
     std::uint64_t message_bytes = 0;
-    std::uint64_t share_count = 0; ///< Boards that were written,
+    std::uint64_t share_count = 0; ///< Flag slots that were written,
     std::uint64_t look_count = 0;  ///< and how often ranks took one in.
-    std::uint64_t peer_bytes = 0;  ///< Read out of peers' memory, boards aside.
+    std::uint64_t peer_bytes = 0;  ///< Read out of peers' memory, flag slots aside.
 
     /// When the last rank is done. Time 0 is where no rank enters earlier.
     Picoseconds completion() const;

@@ -33,18 +33,19 @@ inline std::uint64_t bytes_of(const graph::Position& at, const graph::LoweredSch
     return addresses.empty() ? 0 : graph::length_at(addresses.front(), at, program);
 }
 
-/// Calls visit(owner, op) for the boards that a step reads or waits for, and whichever of the
+/// Calls visit(owner, op) for the flag slots that a step reads or waits for, and whichever of the
 /// schedule's ops does; false of it ends that.
 template <typename Visit>
-bool for_each_board(const graph::Step& step, const graph::LoweredSchedule& program, Visit visit) {
+bool for_each_flag_slot(const graph::Step& step, const graph::LoweredSchedule& program,
+                        Visit visit) {
     for (const graph::Address& address : program.addresses_of(step)) {
-        if (address.is_board() &&
-            !visit(program.boards[address.base - graph::kOwnBases].owner, step.op)) {
+        if (address.is_flag_slot() &&
+            !visit(program.flag_slots[address.base - graph::kOwnBases].owner, step.op)) {
             return false;
         }
     }
     for (std::uint32_t i = 0; step.kind == graph::StepKind::wait && i < step.count; ++i) {
-        if (!visit(program.boards[step.first + i].owner, step.op + i)) {
+        if (!visit(program.flag_slots[step.first + i].owner, step.op + i)) {
             return false;
         }
     }
@@ -59,7 +60,7 @@ inline std::uint64_t touched_bytes(const graph::Step& step, const graph::Lowered
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     for (const graph::Address& address : program.addresses_of(step)) {
-        const bool own_vector = !address.of_peer && !address.is_board();
+        const bool own_vector = !address.of_peer && !address.is_flag_slot();
         if (own_vector && address.buffer == graph::BufferKind::input) {
             input_bytes = std::max(own.input_bytes, bytes);
         } else if (own_vector && address.buffer == graph::BufferKind::output) {
@@ -77,14 +78,14 @@ inline std::uint64_t vector_bytes(const graph::Address& address, const OwnBuffer
     case graph::BufferKind::input: return own.input_bytes;
     case graph::BufferKind::output: return own.output_bytes;
     case graph::BufferKind::scratch:
-    case graph::BufferKind::board: break;
+    case graph::BufferKind::flag_slot: break;
     }
     return 0;
 }
 
 /// What goes through the caches while the step copies so many bytes from one place to another, or
 /// publishes them: all of the vectors that these are parts of, which have their turn. Peers' are
-/// windows, which stay in caches, unless ranks help one another.
+/// staging buffers, which stay in caches, unless ranks help one another.
 inline std::uint64_t copied_through_bytes(const graph::Step& step,
                                           const graph::LoweredSchedule& program,
                                           std::uint64_t bytes, const OwnBuffers& own) {
@@ -96,11 +97,11 @@ inline std::uint64_t copied_through_bytes(const graph::Step& step,
     return sum;
 }
 
-/// Does a copy or a reduction read boards?
-inline bool has_boards(const graph::Step& step, const graph::LoweredSchedule& program) {
+/// Does a copy or a reduction read flag slots?
+inline bool has_flag_slots(const graph::Step& step, const graph::LoweredSchedule& program) {
     const std::span addresses = program.addresses_of(step);
     return std::any_of(addresses.begin(), addresses.end(),
-                       [](const graph::Address& address) { return address.is_board(); });
+                       [](const graph::Address& address) { return address.is_flag_slot(); });
 }
 
 /// Calls visit(owner) for each slice of a peer's input, output or scratch that a step names.
@@ -115,12 +116,13 @@ void for_each_peer_read(const graph::Step& step, const graph::LoweredSchedule& p
     }
 }
 
-/// How many ranks look at each rank's board.
-inline std::vector<std::uint32_t> board_readers(std::span<const graph::LoweredSchedule> programs) {
+/// How many ranks look at each rank's flag slot.
+inline std::vector<std::uint32_t>
+flag_slot_readers(std::span<const graph::LoweredSchedule> programs) {
     std::vector<std::uint32_t> counts(programs.size(), 0);
     for (const graph::LoweredSchedule& program : programs) {
-        for (const graph::BoardRead& board : program.boards) {
-            ++counts[static_cast<std::size_t>(board.owner)];
+        for (const graph::FlagSlotRead& flag_slot : program.flag_slots) {
+            ++counts[static_cast<std::size_t>(flag_slot.owner)];
         }
     }
     return counts;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/flag_slots.hpp"
 
 namespace ucg::sim {
 
@@ -110,7 +110,7 @@ class Drafter {
     }
 
     void join(const graph::Schedule& schedule, const graph::Op& op, std::uint32_t task) {
-        for (const Rank owner : graph::boards_read(schedule, op)) {
+        for (const Rank owner : graph::flag_slots_read(schedule, op)) {
             looks_.emplace_back(owner, task);
         }
         switch (op.kind) {
@@ -129,7 +129,7 @@ class Drafter {
     TaskGraph graph_;
     std::map<std::tuple<bool, Rank, Rank>, Ends> lanes_; ///< Is a signal, from, to.
     std::map<Rank, std::uint32_t> shares_;
-    std::vector<std::pair<Rank, std::uint32_t>> looks_; ///< Whose board, and what waits for it.
+    std::vector<std::pair<Rank, std::uint32_t>> looks_; ///< Whose flag slot, and what waits for it.
 };
 
 std::string describe(const Task& task) {

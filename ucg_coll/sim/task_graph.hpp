@@ -15,11 +15,11 @@ namespace ucg::sim {
 struct Task {
     enum class Kind : std::uint8_t {
         start,   ///< Where a rank begins; takes no time.
-        proxy,   ///< Joins others; takes no time: a message, a signal or a board is there.
+        proxy,   ///< Joins others; takes no time: a message, a signal or a flag slot is there.
         sleep,   ///< The rank comes late.
         compute, ///< A copy, a reduction or a publish.
         put,     ///< A message or a signal to `peer`.
-        share,   ///< Writing the own board.
+        share,   ///< Writing the own flag slot.
     };
     Kind kind = Kind::start;
     Rank rank = 0;

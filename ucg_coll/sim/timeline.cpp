@@ -49,11 +49,11 @@ Look look(Activity::Kind kind) {
     case Activity::Kind::wait: return {"waits", "#dcdcdc"};
     case Activity::Kind::issue: return {"issues a message", "#6baed6"};
     case Activity::Kind::take: return {"takes a message in", "#74c476"};
-    case Activity::Kind::look: return {"takes boards in", "#8fd3c8"};
+    case Activity::Kind::look: return {"takes flag slots in", "#8fd3c8"};
     case Activity::Kind::copy: return {"copies", "#c9a66b"};
     case Activity::Kind::reduce: return {"combines", "#f28e2b"};
     case Activity::Kind::publish: return {"publishes", "#e7cb94"};
-    case Activity::Kind::share: return {"shares on its board", "#2f8f83"};
+    case Activity::Kind::share: return {"shares on its flag slot", "#2f8f83"};
     }
     return {"", ""};
 }
@@ -62,7 +62,7 @@ std::string_view label(Transfer::Kind kind) {
     switch (kind) {
     case Transfer::Kind::message: return "message in flight";
     case Transfer::Kind::signal: return "signal in flight";
-    case Transfer::Kind::board: return "board read";
+    case Transfer::Kind::flag_slot: return "flag slot read";
     }
     return "";
 }
@@ -71,7 +71,7 @@ std::string_view dashes(Transfer::Kind kind) {
     switch (kind) {
     case Transfer::Kind::message: return "";
     case Transfer::Kind::signal: return " stroke-dasharray=\"5 3\"";
-    case Transfer::Kind::board: return " stroke-dasharray=\"1.5 2.5\"";
+    case Transfer::Kind::flag_slot: return " stroke-dasharray=\"1.5 2.5\"";
     }
     return "";
 }
@@ -81,7 +81,7 @@ constexpr std::array kKinds = {
     Activity::Kind::take,   Activity::Kind::look,    Activity::Kind::copy,
     Activity::Kind::reduce, Activity::Kind::publish, Activity::Kind::share};
 constexpr std::array kTransferKinds = {Transfer::Kind::message, Transfer::Kind::signal,
-                                       Transfer::Kind::board};
+                                       Transfer::Kind::flag_slot};
 
 std::string escaped(std::string_view text) {
     std::string result;
@@ -168,9 +168,9 @@ std::string describe(const Activity& activity) {
 }
 
 std::string describe(const Transfer& transfer) {
-    if (transfer.kind == Transfer::Kind::board) {
+    if (transfer.kind == Transfer::Kind::flag_slot) {
         return fmt::format(
-            "board of rank {}, of which rank {} reads {} bytes: shared {} .. {}, seen "
+            "flag slot of rank {}, of which rank {} reads {} bytes: shared {} .. {}, seen "
             "at {}, taken in at {}",
             transfer.from, transfer.to, transfer.bytes, time_text(transfer.begin),
             time_text(transfer.left), time_text(transfer.arrived), time_text(transfer.taken));
@@ -185,9 +185,9 @@ std::string describe(const Transfer& transfer) {
 /// faces it; thicker between hosts.
 std::string arrow(const Axis& axis, const Transfer& transfer, const topo::Placement& placement) {
     const bool down = transfer.to > transfer.from;
-    const bool is_board = transfer.kind == Transfer::Kind::board;
-    const double from_y =
-        is_board ? work_row(transfer.from) + kWorkHeight / 2 : row(transfer.from) + kPortHeight / 2;
+    const bool is_flag_slot = transfer.kind == Transfer::Kind::flag_slot;
+    const double from_y = is_flag_slot ? work_row(transfer.from) + kWorkHeight / 2
+                                       : row(transfer.from) + kPortHeight / 2;
     const double to_y = down ? row(transfer.to) : work_row(transfer.to) + kWorkHeight;
     const std::size_t look = sender_look(transfer.from);
     return fmt::format("<g><title>{}</title><line x1=\"{:.2f}\" y1=\"{:.2f}\" x2=\"{:.2f}\" "
@@ -271,7 +271,7 @@ void add_legend(Heading& heading, const Trace& trace, const topo::Placement& pla
     const auto travels = [&](const auto& is_meant) {
         return std::any_of(trace.transfers.begin(), trace.transfers.end(), is_meant);
     };
-    if (travels([](const Transfer& t) { return t.kind != Transfer::Kind::board; })) {
+    if (travels([](const Transfer& t) { return t.kind != Transfer::Kind::flag_slot; })) {
         heading.add_box(kPort);
     }
     heading.add_box(kDone);
@@ -360,11 +360,11 @@ struct Line {
     std::string text;
 };
 
-/// Of a board, the reader's: who shares does not know them.
+/// Of a flag slot, the reader's: who shares does not know them.
 Line line_of(const Transfer& transfer) {
-    if (transfer.kind == Transfer::Kind::board) {
+    if (transfer.kind == Transfer::Kind::flag_slot) {
         return {transfer.to, transfer.arrived, transfer.taken,
-                fmt::format("board of {}, {} bytes, shared at {} (its op {})", transfer.from,
+                fmt::format("flag slot of {}, {} bytes, shared at {} (its op {})", transfer.from,
                             transfer.bytes, time_text(transfer.left), transfer.send_op)};
     }
     return {transfer.from, transfer.begin, transfer.left,
@@ -409,7 +409,7 @@ std::string_view name(Transfer::Kind kind) {
     switch (kind) {
     case Transfer::Kind::message: return "message";
     case Transfer::Kind::signal: return "signal";
-    case Transfer::Kind::board: return "board";
+    case Transfer::Kind::flag_slot: return "flag_slot";
     }
     return "";
 }
@@ -433,7 +433,7 @@ std::string timeline_svg(const Outcome& outcome, const Trace& trace,
                           look(activity.kind).colour, describe(activity));
     }
     for (const Transfer& transfer : trace.transfers) {
-        if (transfer.kind != Transfer::Kind::board) { // A share passes no port.
+        if (transfer.kind != Transfer::Kind::flag_slot) { // A share passes no port.
             text += rectangle(axis, transfer.begin, transfer.left, row(transfer.from), kPortHeight,
                               kPort.colour, describe(transfer));
         }

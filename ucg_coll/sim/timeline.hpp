@@ -15,8 +15,8 @@ struct Caption {
 };
 
 /// An SVG document that can be read by itself: a row for each rank with its processor's work, its
-/// port above that, arrows for messages and for boards that are read, a time axis and a legend; a
-/// band behind the rows of each host, where there are several. Dashes tell the kinds of arrows
+/// port above that, arrows for messages and for flag slots that are read, a time axis and a legend;
+/// a band behind the rows of each host, where there are several. Dashes tell the kinds of arrows
 /// apart, colours their senders, and those between hosts are thick. Elements have tooltips.
 std::string timeline_svg(const Outcome& outcome, const Trace& trace,
                          const topo::Placement& placement, const Caption& caption);

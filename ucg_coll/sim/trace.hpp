@@ -16,11 +16,11 @@ struct Activity {
         wait,    ///< Nothing to do until a message arrives or has left.
         issue,   ///< Sending, as far as it costs the processor.
         take,    ///< Receiving, likewise.
-        look,    ///< Taking in the lines of peers' boards.
+        look,    ///< Taking in the lines of peers' flag slots.
         copy,    ///< To or from a peer's memory, too.
         reduce,  ///< Likewise.
-        publish, ///< Copying to a window that peers reach.
-        share,   ///< Writing the own board.
+        publish, ///< Copying to a staging buffer that peers reach.
+        share,   ///< Writing the own flag slot.
     };
     Kind kind = Kind::wait;
     Rank rank = 0;
@@ -31,14 +31,14 @@ struct Activity {
     Picoseconds end = 0;
 };
 
-/// One message or signal, or what one reader takes in of a board. begin <= left <= arrived <=
+/// One message or signal, or what one reader takes in of a flag slot. begin <= left <= arrived <=
 /// taken.
 struct Transfer {
-    enum class Kind : std::uint8_t { message, signal, board };
+    enum class Kind : std::uint8_t { message, signal, flag_slot };
 
     Rank from = 0;
     Rank to = 0;
-    std::uint32_t send_op = 0; ///< The share, of a board.
+    std::uint32_t send_op = 0; ///< The share, of a flag slot.
     std::uint64_t bytes = 0;
     Kind kind = Kind::message;
     Picoseconds begin = 0;   ///< It begins to leave.
@@ -57,8 +57,8 @@ struct Issue {
 
 struct Trace {
     std::vector<Activity> activities; ///< Of each rank in order of time; ranks intermixed.
-    /// Messages and signals in the order in which their rank sent them, a board in that in which
-    /// its reader took it in.
+    /// Messages and signals in the order in which their rank sent them, a flag slot in that in
+    /// which its reader took it in.
     std::vector<Transfer> transfers;
     std::vector<Issue> issues; ///< Of each rank in the order of its ops; ranks intermixed.
 };

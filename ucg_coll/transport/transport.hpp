@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/graph/boards.hpp"
+#include "ucg_coll/graph/flag_slots.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 
 namespace ucg::transport {
@@ -30,7 +30,7 @@ enum class MessageState : std::uint8_t {
     posted, ///< In flight: the transport holds a pointer to it; data must stay valid.
     done,   ///< Complete. send: data may be changed. recv: data is there.
     failed, ///< The transport failed; Transport::status() tells why.
-    part,   ///< recv with `in_place`: the next bytes are at `part`, until take_part().
+    part,   ///< recv with `read_on_arrival`: the next bytes are at `part`, until take_part().
 };
 
 /// Whether a message's sender copies a part of it, where both of its ends could.
@@ -61,7 +61,7 @@ struct Message {
     /// time, each a multiple of a cache line but the last, from the message's start on; what it
     /// has not given out when the message is done lies at `data`. One that cannot do so gives out
     /// nothing.
-    bool in_place = false;
+    bool read_on_arrival = false;
     std::uint64_t moved = 0; ///< Transport's own: bytes already moved.
     Message* next = nullptr; ///< Transport's own: queue link.
     const std::byte* part = nullptr;
@@ -88,12 +88,13 @@ inline std::uint16_t plan_of(std::uint16_t lane) {
 }
 
 /// A buffer of one running collective of one rank, for peers that share memory with it: the buffer
-/// itself, or the window that holds what was published of it (graph::Schedule::window_bytes).
+/// itself, or the staging buffer that holds what was published of it
+/// (graph::Schedule::staging_buffer_bytes).
 struct SharedBuffer {
     std::byte* data = nullptr;
-    bool window = false;
+    bool staging_buffer = false;
 };
-/// Index: graph::BufferKind but board.
+/// Index: graph::BufferKind but flag slot.
 using SharedBuffers = std::array<SharedBuffer, 3>;
 
 /// What ranks see of one another's memory. Threading: as for Transport.
@@ -104,12 +105,12 @@ class PeerMemory {
     PeerMemory(const PeerMemory&) = delete;
     PeerMemory& operator=(const PeerMemory&) = delete;
 
-    /// Own memory that all peers reach, at a cache line: scratch and windows of the collective that
-    /// is exposed, one at a time. To be used as far as expose() was told.
+    /// Own memory that all peers reach, at a cache line: scratch and staging buffers of the
+    /// collective that is exposed, one at a time. To be used as far as expose() was told.
     virtual std::span<std::byte> staging() = 0;
 
     /// Do the peers reach these own bytes where they are?
-    virtual bool reached_in_place(const std::byte* data, std::uint64_t bytes) const = 0;
+    virtual bool is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const = 0;
 
     /// Makes the own buffers of a collective known, before anything else of it is posted, and so
     /// many bytes of staging() usable. False if there is no memory for these: then the transport
@@ -194,40 +195,40 @@ class Help {
                          std::uint64_t offset, std::span<const std::byte> from) = 0;
 };
 
-/// One turn of the boards: see Board. The engine numbers a group's turns from 0, alike on all
-/// ranks.
-struct BoardTurn {
+/// One turn of the flag_slots: see Flag slot. The engine numbers a group's turns from 0, alike on
+/// all ranks.
+struct FlagSlotTurn {
     std::uint64_t turn = 0;
     std::uint32_t sequence = 0; ///< Of the collective that takes the turn.
     std::uint16_t plan = 0;     ///< As in Message.
 };
 
-using graph::BoardRead;
+using graph::FlagSlotRead;
 
 /// A turn in which a rank shares something and then reads what its peers have shared.
-struct BoardExchange {
-    BoardTurn turn;
+struct FlagSlotExchange {
+    FlagSlotTurn turn;
     const std::byte* data = nullptr; ///< What is shared; may be null where `bytes` is 0.
     std::uint64_t bytes = 0;
-    std::span<const BoardRead> reads;
-    const std::byte** places = nullptr; ///< For as many as there are reads: Board::look().
+    std::span<const FlagSlotRead> reads;
+    const std::byte** places = nullptr; ///< For as many as there are reads: FlagSlots::look().
     /// So often it may look again, for a caller that would wait and do nothing else: a look here
     /// takes a nanosecond, one of a wait forty.
     std::uint32_t looks = 0;
 };
 
-/// No number of peers: Board::exchange().
+/// No number of peers: FlagSlots::exchange().
 inline constexpr std::size_t kNotShared = ~std::size_t{0};
 
-/// What ranks share with all others of their host at once: each rank writes its own board once, and
-/// its peers there read it. A turn is one collective's use of the boards; turns overlap as
+/// What ranks share with all others of their host at once: each rank writes its own flag slot once,
+/// and its peers there read it. A turn is one collective's use of the flag slots; turns overlap as
 /// collectives do. Threading: as for Transport.
-class Board {
+class FlagSlots {
   public:
-    virtual ~Board() = default;
-    Board() = default;
-    Board(const Board&) = delete;
-    Board& operator=(const Board&) = delete;
+    virtual ~FlagSlots() = default;
+    FlagSlots() = default;
+    FlagSlots(const FlagSlots&) = delete;
+    FlagSlots& operator=(const FlagSlots&) = delete;
 
     /// The longest share; the same on all ranks.
     virtual std::uint64_t bytes_max() const = 0;
@@ -235,21 +236,21 @@ class Board {
     /// Shares a copy of `data`, which may be null where `bytes` is 0. False, and nothing is done,
     /// while some peer may still read an earlier turn whose place this one takes. Once per turn at
     /// most; REQUIRES: bytes <= bytes_max().
-    virtual bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
+    virtual bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
 
     /// What peers have shared in that turn, to be read until finish() says otherwise: how many of
     /// `reads`, from the first on, are there, and, in as many `places`, where. None if broken().
     /// Fewer bytes than a read wants are a disagreement.
-    virtual std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+    virtual std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
                              const std::byte** places) = 0;
 
     /// finish() with this turn, share(), then look(): one call, for short collectives are little
     /// more. kNotShared where share() would be false. REQUIRES: this rank looks at no earlier turn.
-    virtual std::size_t exchange(const BoardExchange& exchange) = 0;
+    virtual std::size_t exchange(const FlagSlotExchange& exchange) = 0;
 
     /// look() at one peer; null while it is not there. Not null where it shared no bytes.
-    const std::byte* shared(const BoardTurn& turn, Rank peer, std::uint64_t bytes) {
-        const BoardRead read = {peer, bytes};
+    const std::byte* shared(const FlagSlotTurn& turn, Rank peer, std::uint64_t bytes) {
+        const FlagSlotRead read = {peer, bytes};
         const std::byte* place = nullptr;
         return look(turn, {&read, 1}, &place) == 1 ? place : nullptr;
     }
@@ -264,7 +265,7 @@ class Board {
 
   protected:
     /// An exchange() by its three parts.
-    std::size_t exchange_by_parts(const BoardExchange& exchange) {
+    std::size_t exchange_by_parts(const FlagSlotExchange& exchange) {
         finish(exchange.turn.turn);
         return share(exchange.turn, exchange.data, exchange.bytes)
                    ? look(exchange.turn, exchange.reads, exchange.places)
@@ -318,8 +319,8 @@ class Transport {
     /// How this rank and those that this transport reaches help one another; null if they cannot.
     virtual Help* help() { return nullptr; }
 
-    /// The boards of this rank and of all that this transport reaches; null if it has none.
-    virtual Board* board() { return nullptr; }
+    /// The flag slots of this rank and of all that this transport reaches; null if it has none.
+    virtual FlagSlots* flag_slots() { return nullptr; }
 };
 
 /// A process's end of a network, for all groups that have ranks beyond the reach of shared memory.

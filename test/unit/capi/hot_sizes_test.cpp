@@ -1,6 +1,6 @@
 // How large is what a short collective reads and writes: a field that is added there costs every
 // call, so that whoever adds one changes a number here and says why.
-#include "shm/board.hpp"
+#include "shm/flag_slot.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/engine/engine.hpp"
@@ -18,8 +18,8 @@ TEST_CASE("capi: what the short path touches is as small as it was", "[capi][siz
     CHECK(sizeof(graph::Wait) <= 8);
     CHECK(sizeof(engine::Execution) <= 224); // Of which 8 say who is told of the end.
     CHECK(sizeof(transport::Message) <= 80); // Of which 32 are for parts read where they arrive.
-    CHECK(sizeof(transport::BoardExchange) <= kCacheLine);
-    CHECK(sizeof(shm::BoardSlot) == 2 * kCacheLine); // Processors fetch lines in pairs.
+    CHECK(sizeof(transport::FlagSlotExchange) <= kCacheLine);
+    CHECK(sizeof(shm::FlagSlot) == 2 * kCacheLine); // Processors fetch lines in pairs.
     CHECK(sizeof(capi::CallShape) <= 40);
     CHECK(sizeof(capi::CallBinding) <= 40);
     CHECK(sizeof(capi::KnownCall) <= 2 * kCacheLine);

@@ -44,12 +44,12 @@ TEST_CASE("capi: equal facts have one planner, others another", "[capi]") {
     std::vector<PlanningFacts> others(8, facts_of(4));
     others[0].rank = 1;
     others[1].placement = topo::Placement::regular(2, 2);
-    others[2].board_bytes = 64;
+    others[2].flag_slot_bytes = 64;
     others[3].staging_bytes = 4096;
     others[4].ranks_per_cpu = 2;
     others[5].profile.copy_per_byte_ns *= 2;
     others[6].buffers_in_heap = true;
-    others[7].board_bytes = 128;
+    others[7].flag_slot_bytes = 128;
     for (const PlanningFacts& facts : others) {
         CHECK(context.planner(facts) != first);
     }

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-cost::MemoryModel memory_of(std::uint64_t near, std::uint64_t far, std::uint64_t crowded) {
+cost::MemoryModel memory_of(std::uint64_t near, std::uint64_t far, std::uint64_t oversubscribed) {
     cost::MemoryModel memory;
     memory.cma.bytes_min = near;
     memory.far_copies.cma_bytes_min = far;
-    memory.copies.crowded_cma_bytes_min = crowded;
+    memory.copies.oversubscribed_cma_bytes_min = oversubscribed;
     return memory;
 }
 

@@ -174,11 +174,12 @@ TEST_CASE("memory: one stage for two sockets, two stages for many", "[cost][memo
     // The paper's two machines: where q readers hardly disturb one another, and where they do.
     NodeModel calm = westmere();
     calm.between.contended_per_byte_ns = calm.between.per_byte_ns / calm.cores_per_socket;
-    NodeModel crowded = westmere();
-    crowded.between.contended_per_byte_ns = crowded.between.per_byte_ns;
+    NodeModel oversubscribed = westmere();
+    oversubscribed.between.contended_per_byte_ns = oversubscribed.between.per_byte_ns;
     for (const std::uint64_t bytes : {4096ULL, 1ULL << 20}) {
         CHECK(one_stage_broadcast_ns(calm, bytes) < two_stage_broadcast_ns(calm, bytes));
-        CHECK(two_stage_broadcast_ns(crowded, bytes) < one_stage_broadcast_ns(crowded, bytes));
+        CHECK(two_stage_broadcast_ns(oversubscribed, bytes) <
+              one_stage_broadcast_ns(oversubscribed, bytes));
     }
 }
 
@@ -199,10 +200,10 @@ TEST_CASE("memory: trees for short vectors, tiles for long ones", "[cost][memory
     CHECK(crossover(slow_link) < bytes);
     // Where each further reader costs as much as the first, all pays for the total of bytes, and
     // trees of six cores still move seven vectors for the tiles' six.
-    NodeModel crowded = westmere();
-    crowded.within.contended_per_byte_ns = crowded.within.per_byte_ns;
-    CHECK(crossover(crowded) > bytes / 2);
-    CHECK(crossover(crowded) < 64 << 10);
+    NodeModel oversubscribed = westmere();
+    oversubscribed.within.contended_per_byte_ns = oversubscribed.within.per_byte_ns;
+    CHECK(crossover(oversubscribed) > bytes / 2);
+    CHECK(crossover(oversubscribed) < 64 << 10);
 }
 
 TEST_CASE("memory: dissemination moves more than tiles", "[cost][memory]") {

@@ -33,9 +33,9 @@ TEST_CASE("memory: the cache is chosen by all that is touched", "[cost][memory]"
     CHECK(&model.cache_for(4000) == &model.cache(Cache::l3_part));
     CHECK(&model.cache_for(8000) == &model.cache(Cache::l3));
     CHECK(&model.cache_for(8001) == &model.cache(Cache::memory));
-    CHECK(&model.crowded_cache_for(2000) == &model.cache(Cache::l2));
-    CHECK(&model.crowded_cache_for(2001) == &model.cache(Cache::l3));
-    CHECK(&model.crowded_cache_for(8001) == &model.cache(Cache::memory));
+    CHECK(&model.oversubscribed_cache_for(2000) == &model.cache(Cache::l2));
+    CHECK(&model.oversubscribed_cache_for(2001) == &model.cache(Cache::l3));
+    CHECK(&model.oversubscribed_cache_for(8001) == &model.cache(Cache::memory));
     CHECK(&model.cache_for(1ULL << 50) == &model.cache(Cache::memory));
     CHECK(copy_ns(model, 500) == 500);
     CHECK(copy_ns(model, 501) == 1002); // Source and target.

@@ -50,35 +50,37 @@ class Pause {
     bool was_counting_;
 };
 
-/// The loopback's boards, which keep copies of their own.
-class UncountedBoard final : public transport::Board {
+/// The loopback's flag slots, which keep copies of their own.
+class UncountedFlagSlot final : public transport::FlagSlots {
   public:
-    explicit UncountedBoard(transport::Board& inner) : inner_(inner) {}
+    explicit UncountedFlagSlot(transport::FlagSlots& inner) : inner_(inner) {}
 
     std::uint64_t bytes_max() const override { return inner_.bytes_max(); }
-    bool share(const transport::BoardTurn& turn, const std::byte* data,
+    bool share(const transport::FlagSlotTurn& turn, const std::byte* data,
                std::uint64_t bytes) override {
         const Pause pause;
         return inner_.share(turn, data, bytes);
     }
-    std::size_t look(const transport::BoardTurn& turn, std::span<const transport::BoardRead> reads,
+    std::size_t look(const transport::FlagSlotTurn& turn,
+                     std::span<const transport::FlagSlotRead> reads,
                      const std::byte** places) override {
         return inner_.look(turn, reads, places);
     }
-    std::size_t exchange(const transport::BoardExchange& exchange) override {
+    std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
     void finish(std::uint64_t turn) override { inner_.finish(turn); }
     bool broken() const override { return inner_.broken(); }
 
   private:
-    transport::Board& inner_;
+    transport::FlagSlots& inner_;
 };
 
 /// The loopback, whose buffers for early messages are not the engine's: they are not counted.
 class Uncounted final : public transport::Transport {
   public:
-    explicit Uncounted(transport::Transport& inner) : inner_(inner), board_(*inner.board()) {}
+    explicit Uncounted(transport::Transport& inner)
+        : inner_(inner), flag_slots_(*inner.flag_slots()) {}
 
     std::string_view name() const override { return inner_.name(); }
     void post(std::span<transport::Message> messages) override {
@@ -95,11 +97,11 @@ class Uncounted final : public transport::Transport {
     }
     Status status() const override { return inner_.status(); }
     transport::PeerMemory* peer_memory() override { return inner_.peer_memory(); }
-    transport::Board* board() override { return &board_; }
+    transport::FlagSlots* flag_slots() override { return &flag_slots_; }
 
   private:
     transport::Transport& inner_;
-    UncountedBoard board_;
+    UncountedFlagSlot flag_slots_;
 };
 
 struct One {
@@ -208,7 +210,8 @@ TEST_CASE("engine: a plan with repeats runs again without allocating",
     CHECK(found == 0);
 }
 
-TEST_CASE("engine: starts that queue do not allocate either", "[engine][allocation][window]") {
+TEST_CASE("engine: starts that queue do not allocate either",
+          "[engine][allocation][staging buffer]") {
     const topo::Placement placement = topo::Placement::one_host(2);
     const plan::Facts facts{placement, cost::default_profile()};
     const graph::Request request = request_for(graph::Collective::allreduce, 2, 8);

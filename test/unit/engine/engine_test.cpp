@@ -219,7 +219,8 @@ TEST_CASE("engine: ranks may be collectives apart", "[engine][nonblocking]") {
     }
 }
 
-TEST_CASE("engine: starts beyond the window queue and complete in the end", "[engine][window]") {
+TEST_CASE("engine: starts beyond the staging buffer queue and complete in the end",
+          "[engine][staging buffer]") {
     transport::LoopbackFabric fabric(2, Delivery::synchronous, 5);
     const int count = static_cast<int>(engine::kOutstandingMax) * 2 + 3;
     struct Side {
@@ -264,7 +265,7 @@ TEST_CASE("engine: peers' slices are read in place after a signal", "[engine][pe
     const std::uint64_t bytes = 64;
     const auto build = [&](Rank rank) {
         Builder b(allreduce(2, bytes), rank, "direct_read");
-        b.window(bytes);
+        b.staging_buffer(bytes);
         Slice theirs = b.input(0, bytes);
         theirs.owner = 1 - rank;
         b.signal(1 - rank, std::array{b.publish(b.input(0, bytes))});
@@ -287,7 +288,7 @@ TEST_CASE("engine: peers' slices are read in place after a signal", "[engine][pe
 /// under way.
 Schedule read_all(const Request& request, Rank rank, std::uint64_t chunk) {
     Builder b(request, rank, "read_all");
-    b.window(2 * chunk);
+    b.staging_buffer(2 * chunk);
     const auto segments = b.begin_repeat(request.bytes, chunk, 2);
     const Slice mine = advance(b.input(0, segments.first_segment));
     const graph::OpId published = b.publish(mine);
@@ -323,7 +324,8 @@ Schedule read_all(const Request& request, Rank rank, std::uint64_t chunk) {
     return b.finish();
 }
 
-TEST_CASE("engine: what is published is read in place or by way of windows", "[engine][peer]") {
+TEST_CASE("engine: what is published is read in place or by way of staging buffers",
+          "[engine][peer]") {
     const bool in_place = GENERATE(true, false);
     const Rank count = GENERATE(2, 3, 5);
     const std::uint64_t bytes = GENERATE(64, 512, 8 * 77);
@@ -333,7 +335,7 @@ TEST_CASE("engine: what is published is read in place or by way of windows", "[e
     const auto together = [](Rank, Rank, const void*) { return true; };
     CHECK(graph::verify(schedules, std::array{request}, together).message() == "");
     RankSet ranks(schedules, any_delivery(), 11);
-    ranks.fabric().reach_in_place(in_place);
+    ranks.fabric().map_buffers(in_place);
     fill(ranks, count);
     REQUIRE(ranks.run(sum64()));
     check_sums(ranks, count, bytes);
@@ -352,11 +354,11 @@ TEST_CASE("engine: what no transport can reach is refused when the schedule is l
           "[engine][peer]") {
     transport::LoopbackFabric fabric(2, Delivery::immediate);
     const auto routes = fabric.routes(0);
-    const auto problem = [&](bool exposed, bool window, graph::BufferKind buffer) {
+    const auto problem = [&](bool exposed, bool staging_buffer, graph::BufferKind buffer) {
         Builder b(allreduce(2, 8), 0, "read");
         b.copy({0, 8, 1, buffer, graph::Stride::fixed}, b.output(0, 8));
-        if (window) {
-            b.window(64);
+        if (staging_buffer) {
+            b.staging_buffer(64);
         }
         Schedule schedule = b.finish();
         schedule.exposed = exposed;
@@ -366,7 +368,7 @@ TEST_CASE("engine: what no transport can reach is refused when the schedule is l
     CHECK(problem(true, true, graph::BufferKind::input).empty());
     CHECK(problem(true, false, graph::BufferKind::scratch).empty());
     CHECK(problem(false, false, graph::BufferKind::scratch) == names + "its own to be exposed");
-    CHECK(problem(true, false, graph::BufferKind::input) == names + "a window");
+    CHECK(problem(true, false, graph::BufferKind::input) == names + "a staging buffer");
 }
 
 TEST_CASE("engine: an exchange of two ranks is one post and one reduction", "[engine][lower]") {

@@ -16,9 +16,9 @@ using engine::ExecutionState;
 using graph::Builder;
 using graph::Schedule;
 
-/// Holds what is posted to it until it fails one message, and keeps the others; its boards have no
-/// room unless they are given some, nobody else shares anything there, and then they are broken.
-class Holding final : public transport::Transport, public transport::Board {
+/// Holds what is posted to it until it fails one message, and keeps the others; its flag slots have
+/// no room unless they are given some, nobody else shares anything there, and then they are broken.
+class Holding final : public transport::Transport, public transport::FlagSlots {
   public:
     void fail_one() {
         held_.front()->state = transport::MessageState::failed;
@@ -44,20 +44,20 @@ class Holding final : public transport::Transport, public transport::Board {
     Status status() const override {
         return broken_ ? Status(Code::unreachable, "the peer is gone") : Status();
     }
-    transport::Board* board() override { return this; }
+    transport::FlagSlots* flag_slots() override { return this; }
 
     std::uint64_t bytes_max() const override { return 64; }
-    bool share(const transport::BoardTurn& /*turn*/, const std::byte* /*data*/,
+    bool share(const transport::FlagSlotTurn& /*turn*/, const std::byte* /*data*/,
                std::uint64_t /*bytes*/) override {
         ++shares;
         return has_room;
     }
-    std::size_t look(const transport::BoardTurn& /*turn*/,
-                     std::span<const transport::BoardRead> /*reads*/,
+    std::size_t look(const transport::FlagSlotTurn& /*turn*/,
+                     std::span<const transport::FlagSlotRead> /*reads*/,
                      const std::byte** /*places*/) override {
         return 0;
     }
-    std::size_t exchange(const transport::BoardExchange& exchange) override {
+    std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
     void finish(std::uint64_t /*turn*/) override {}
@@ -91,9 +91,9 @@ Schedule by_messages() {
     return builder.finish();
 }
 
-Schedule by_boards() {
-    Builder builder(request_of(graph::Collective::barrier, 0), 0, "boards");
-    builder.boards();
+Schedule by_flag_slots() {
+    Builder builder(request_of(graph::Collective::barrier, 0), 0, "flag_slots");
+    builder.flag_slots();
     builder.share(builder.input(0, 0));
     builder.await_share(1);
     return builder.finish();
@@ -125,7 +125,7 @@ class Exposing final : public transport::Transport, public transport::PeerMemory
     transport::PeerMemory* peer_memory() override { return this; }
 
     std::span<std::byte> staging() override { return {}; }
-    bool reached_in_place(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
+    bool is_mapped_by_peers(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
         return true;
     }
     bool expose(std::uint32_t /*sequence*/, const transport::SharedBuffers& /*buffers*/,
@@ -166,9 +166,9 @@ TEST_CASE("engine: a collective that may have read what a failed peer wrote fail
     CHECK(engine.idle());
 }
 
-TEST_CASE("engine: only a schedule of boards takes turns of the board", "[engine]") {
-    CHECK(Rank0(by_boards()).program.board != nullptr);
-    CHECK(Rank0(by_messages()).program.board == nullptr);
+TEST_CASE("engine: only a schedule of flag slots takes turns of the flag slot", "[engine]") {
+    CHECK(Rank0(by_flag_slots()).program.flag_slot != nullptr);
+    CHECK(Rank0(by_messages()).program.flag_slot == nullptr);
 }
 
 TEST_CASE("engine: a collective whose messages have failed posts none again", "[engine][failed]") {
@@ -191,7 +191,7 @@ TEST_CASE("engine: a collective whose messages have failed posts none again", "[
 }
 
 TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][failed]") {
-    Rank0 rank(by_boards());
+    Rank0 rank(by_flag_slots());
     REQUIRE(rank.program.exchange);
     rank.engine.start(rank.execution);
     REQUIRE(rank.execution.in_progress());
@@ -211,8 +211,9 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
     CHECK(rank.transport.shares == shares);
 }
 
-TEST_CASE("engine: an exchange that has shared fails when the boards break", "[engine][failed]") {
-    Rank0 rank(by_boards());
+TEST_CASE("engine: an exchange that has shared fails when the flag slots break",
+          "[engine][failed]") {
+    Rank0 rank(by_flag_slots());
     rank.transport.has_room = true;
     rank.engine.start(rank.execution);
     REQUIRE(rank.execution.in_progress());
@@ -227,7 +228,7 @@ TEST_CASE("engine: an exchange that has shared fails when the boards break", "[e
 
 TEST_CASE("engine: an exchange that fails where it starts is given up by all transports",
           "[engine][failed]") {
-    Rank0 rank(by_boards());
+    Rank0 rank(by_flag_slots());
     rank.transport.break_down();
     rank.engine.start(rank.execution);
     CHECK(rank.execution.state() == ExecutionState::failed);

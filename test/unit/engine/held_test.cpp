@@ -103,7 +103,7 @@ TEST_CASE("engine: what only a built-in operator reads is given out where it arr
         std::vector<std::byte> output(kBytes);
         engine.start(execution, {input.data(), output.data(), {sum, context}});
         REQUIRE(transport.posted.size() == 1);
-        return transport.posted.front()->in_place;
+        return transport.posted.front()->read_on_arrival;
     };
     int context = 0; // The program's operator has one, and gets whole vectors.
     CHECK(given_out(adds(kBytes), nullptr));

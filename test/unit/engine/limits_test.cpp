@@ -100,7 +100,7 @@ std::size_t messages_posted(const Schedule& schedule) {
     return transport.posted;
 }
 
-/// Why a schedule of boards cannot be run on a transport that has none.
+/// Why a schedule of flag slots cannot be run on a transport that has none.
 std::string refusal(Builder builder) {
     Counting transport;
     const std::array<transport::Transport*, 2> routes = {nullptr, &transport};
@@ -110,9 +110,9 @@ std::string refusal(Builder builder) {
     return std::string(program.status().message());
 }
 
-Builder boards(std::uint64_t shared_bytes) {
-    Builder b(bcast(8), 0, "boards");
-    b.boards();
+Builder flag_slots(std::uint64_t shared_bytes) {
+    Builder b(bcast(8), 0, "flag_slots");
+    b.flag_slots();
     b.share(b.input(0, shared_bytes));
     return b;
 }
@@ -134,14 +134,15 @@ TEST_CASE("engine: an op may wait for one of any distance before", "[engine][rep
     }
 }
 
-TEST_CASE("engine: boards that no transport has are refused", "[engine][limits]") {
-    CHECK_THAT(refusal(boards(8)),
-               ContainsSubstring("shares 8 bytes on a board, there is room for 0"));
-    CHECK_THAT(refusal(boards(0)), ContainsSubstring("shares on a board, and there is none"));
-    Builder reads = boards(0);
+TEST_CASE("engine: flag slots that no transport has are refused", "[engine][limits]") {
+    CHECK_THAT(refusal(flag_slots(8)),
+               ContainsSubstring("shares 8 bytes on a flag slot, there is room for 0"));
+    CHECK_THAT(refusal(flag_slots(0)),
+               ContainsSubstring("shares on a flag slot, and there is none"));
+    Builder reads = flag_slots(0);
     reads.await_share(1);
     CHECK_THAT(refusal(reads),
-               ContainsSubstring("reads the board of rank 1, which no transport reaches"));
+               ContainsSubstring("reads the flag slot of rank 1, which no transport reaches"));
 }
 
 TEST_CASE("engine: messages go by the transports of their peers", "[engine]") {

@@ -64,7 +64,7 @@ Case random_case(const plan::Algorithm& row, Random& random) {
 }
 
 /// By that row, on facts that it serves: several tries, since rows need some layout, memory or
-/// boards. Pipelines have segments of a cache line.
+/// flag slots. Pipelines have segments of a cache line.
 Plan random_plan(const plan::Algorithm& row, Random& random) {
     constexpr int kTriesMax = 1000;
     for (int i = 0; i < kTriesMax; ++i) {
@@ -103,7 +103,7 @@ Plan random_plan(const plan::Algorithm& row, Random& random) {
 struct Conditions {
     Delivery delivery = Delivery::immediate;
     std::uint64_t seed = 1;
-    int reach = 0; ///< Buffers are read in place, in windows, or as it comes.
+    int reach = 0; ///< Buffers are read in place, in staging buffers, or as it comes.
 };
 
 /// Runs schedules twice, one collective after the other. A rank starts the second as soon as it is
@@ -113,7 +113,7 @@ class Trial {
     Trial(const Plan& plan, const std::vector<Schedule>& schedules, Conditions conditions)
         : fabric_(plan.sample.rank_count, conditions.delivery, conditions.seed),
           random_(~conditions.seed) { // Not in step with the fabric's.
-        fabric_.reach_in_place([this, conditions](Rank) {
+        fabric_.map_buffers([this, conditions](Rank) {
             return conditions.reach == 2 ? random_() % 2 == 0 : conditions.reach == 0;
         });
         for (Reference& reference : references_) {
@@ -232,8 +232,9 @@ std::string run_all(const Plan& plan, const std::vector<Schedule>& schedules, Ra
 /// Does a refusal say at which rank, and at which op, repeat or field of the header?
 bool names_place(const std::string& message) {
     static const std::regex op("rank [0-9]+.*(op [0-9]+|no op|repeat [0-9]+)");
-    static const std::regex header("rank [0-9]+: ([a-z_]+ is .*|takes (a|no) turn of the boards.*|"
-                                   "has a board of .*)");
+    static const std::regex header(
+        "rank [0-9]+: ([a-z_]+ is .*|takes (a|no) turn of the flag slots.*|"
+        "has a flag slot of .*)");
     return std::regex_search(message, op) || std::regex_match(message, header);
 }
 

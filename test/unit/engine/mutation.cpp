@@ -291,7 +291,7 @@ bool publish_nothing(Draft& draft, Random& random) {
             changed = true;
         }
     }
-    draft.header.window_bytes = random() % 2 == 0 ? 0 : draft.header.window_bytes;
+    draft.header.staging_buffer_bytes = random() % 2 == 0 ? 0 : draft.header.staging_buffer_bytes;
     return changed;
 }
 
@@ -396,10 +396,11 @@ bool change_header(Draft& draft, Random& random) {
     Schedule& header = draft.header;
     switch (random() % 11) {
     case 0: header.exposed = !header.exposed; break;
-    case 1: header.boards = !header.boards; break;
-    case 2: header.board_bytes = shifted(header.board_bytes, random); break;
+    case 1: header.flag_slots = !header.flag_slots; break;
+    case 2: header.flag_slot_bytes = shifted(header.flag_slot_bytes, random); break;
     case 3:
-        header.window_bytes = random() % 2 == 0 ? 0 : shifted(header.window_bytes, random);
+        header.staging_buffer_bytes =
+            random() % 2 == 0 ? 0 : shifted(header.staging_buffer_bytes, random);
         break;
     case 4: header.scratch_bytes = shifted(header.scratch_bytes, random); break;
     case 5: header.element_bytes = shifted(header.element_bytes, random); break;

@@ -1,6 +1,6 @@
-// Collectives in which ranks read one another's memory or boards, several outstanding at once, on
-// random sockets and with random lengths. Which buffers are read in place and which by way of
-// windows is tossed for each buffer of each rank. Message-based ones run between them.
+// Collectives in which ranks read one another's memory or flag slots, several outstanding at once,
+// on random sockets and with random lengths. Which buffers are read in place and which by way of
+// staging buffers is tossed for each buffer of each rank. Message-based ones run between them.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -240,9 +240,9 @@ class Run {
                                                                 plan::shared_memory(
                                                                     placement_, profile_,
                                                                     kStagings[random_() % 3], false,
-                                                                    kBoards[random_() % 3])},
+                                                                    kFlagSlots[random_() % 3])},
           without_{placement_, profile_}, fabric_(count_, delivery, seed) {
-        fabric_.reach_in_place([this](Rank) { return random_() % 2 == 0; });
+        fabric_.map_buffers([this](Rank) { return random_() % 2 == 0; });
         for (int i = 0; i < kCalls; ++i) {
             calls_.push_back(random_call(facts_, without_, random_));
         }
@@ -283,7 +283,7 @@ class Run {
   private:
     static constexpr int kCalls = 8;
     static constexpr std::uint64_t kStagings[] = {2 << 10, 8 << 10, 256 << 10};
-    static constexpr std::uint64_t kBoards[] = {0, 1 << 10, 4 << 10};
+    static constexpr std::uint64_t kFlagSlots[] = {0, 1 << 10, 4 << 10};
 
     Side make_side(Rank rank) {
         Side side;

@@ -50,13 +50,13 @@ Cost packed(std::uint64_t blocks) {
     });
 }
 
-/// As tiles that each rank combines of all vectors, and reads of all others: in strips.
+/// As tiles that each rank combines of all vectors, and reads of all others: in segments.
 Cost tiled(std::uint64_t tiles) {
     const auto count = static_cast<Rank>(tiles);
-    const std::uint64_t strip = 64 * tiles;
-    return cost_of(request_of(Collective::allreduce, count, 4 * strip), [&](Builder& builder) {
-        builder.window(strip);
-        builder.begin_repeat(4 * strip, strip);
+    const std::uint64_t segment = 64 * tiles;
+    return cost_of(request_of(Collective::allreduce, count, 4 * segment), [&](Builder& builder) {
+        builder.staging_buffer(segment);
+        builder.begin_repeat(4 * segment, segment);
         const auto tile = [&](Slice vector, std::uint64_t index, Rank owner) {
             Slice slice = advance(part(vector, 64 * index, 64));
             slice.owner = owner;
@@ -64,13 +64,13 @@ Cost tiled(std::uint64_t tiles) {
         };
         std::vector<Slice> operands;
         for (Rank rank = 0; rank < count; ++rank) {
-            operands.push_back(tile(builder.input(0, strip), 0, rank));
+            operands.push_back(tile(builder.input(0, segment), 0, rank));
         }
-        builder.reduce(operands, tile(builder.output(0, strip), 0, 0));
+        builder.reduce(operands, tile(builder.output(0, segment), 0, 0));
         for (std::uint64_t i = 1; i < tiles; ++i) {
             const auto owner = static_cast<Rank>(i);
-            builder.copy(tile(builder.output(0, strip), i, owner),
-                         tile(builder.output(0, strip), i, 0));
+            builder.copy(tile(builder.output(0, segment), i, owner),
+                         tile(builder.output(0, segment), i, 0));
         }
         builder.end_repeat();
     });

@@ -25,7 +25,7 @@ std::uint8_t parity(Rank peer, void* /*context*/) {
 }
 
 /// At random, but no more iterations than can be written out, only dependencies that may be, and
-/// boards only where they are read.
+/// flag slots only where they are read.
 Schedule random_program(std::uint32_t seed) {
     Schedule schedule = test::random_schedule(seed);
     for (Repeat& repeat : schedule.repeats) {
@@ -37,12 +37,12 @@ Schedule random_program(std::uint32_t seed) {
                 return op >= repeat.first_op && op < repeat.first_op + repeat.op_count;
             });
     };
-    const auto keep_off_boards = [](Slice& slice) {
-        slice.buffer = slice.buffer == BufferKind::board ? BufferKind::scratch : slice.buffer;
+    const auto keep_off_flag_slots = [](Slice& slice) {
+        slice.buffer = slice.buffer == BufferKind::flag_slot ? BufferKind::scratch : slice.buffer;
     };
     for (Slice& operand : schedule.operands) {
         if (operand.owner == schedule.rank) {
-            keep_off_boards(operand);
+            keep_off_flag_slots(operand);
         }
     }
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
@@ -55,9 +55,9 @@ Schedule random_program(std::uint32_t seed) {
             }
         }
         Op& op = schedule.ops[i];
-        keep_off_boards(op.target);
+        keep_off_flag_slots(op.target);
         if (op.kind != OpKind::copy || op.source.owner == schedule.rank) {
-            keep_off_boards(op.source);
+            keep_off_flag_slots(op.source);
         }
     }
     return schedule;
@@ -148,18 +148,19 @@ TEST_CASE("graph: messages are numbered through repeats", "[graph][lowering]") {
     CHECK(lowered.slot_count == 1 + 3 * 4 + 2);
 }
 
-TEST_CASE("graph: waits for boards one after another become one", "[graph][lowering]") {
+TEST_CASE("graph: waits for flag slots one after another become one", "[graph][lowering]") {
     CHECK(lowered_text("schedule allreduce hand rank 0 of 4 input 8 output 8 scratch 0 element 8 "
-                       "board 8\n"
+                       "flag_slot 8\n"
                        "0: share input[0:8]\n"
-                       "1: copy board@2[0:0] -> output[0:0]\n"
-                       "2: copy board@1[0:0] -> output[0:0]\n"
-                       "3: copy board@2[0:0] -> output[0:0]\n"
-                       "4: reduce input[0:8] board@1[0:8] board@3[0:8] -> output[0:8]\n"
-                       "5: copy board@1[0:0] -> output[0:0]\n") ==
+                       "1: copy flag_slot@2[0:0] -> output[0:0]\n"
+                       "2: copy flag_slot@1[0:0] -> output[0:0]\n"
+                       "3: copy flag_slot@2[0:0] -> output[0:0]\n"
+                       "4: reduce input[0:8] flag_slot@1[0:8] flag_slot@3[0:8] -> output[0:8]\n"
+                       "5: copy flag_slot@1[0:0] -> output[0:0]\n") ==
           "0: share input[0:8]\n"
-          "1: wait after board 2, 1\n"
-          "2: reduce input[0:8] board@1[0:8] board@3[0:8] -> output[0:8] after board 2, 1, 3\n"
+          "1: wait after flag_slot 2, 1\n"
+          "2: reduce input[0:8] flag_slot@1[0:8] flag_slot@3[0:8] -> output[0:8] after flag_slot "
+          "2, 1, 3\n"
           "3: finish\n");
 }
 

@@ -56,7 +56,7 @@ std::vector<Schedule> programs(const std::vector<Request>& requests, std::string
             const Request& request =
                 requests[requests.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
             const BufferSizes sizes = buffer_sizes(request, rank);
-            const std::size_t rest = std::min({line.find(" own_scratch"), line.find(" board"),
+            const std::size_t rest = std::min({line.find(" own_scratch"), line.find(" flag_slot"),
                                                line.find(" helped"), line.size()});
             const std::string scratch = rest > 4 ? line.substr(5, rest - 5) : "scratch 0";
             text = fmt::format(
@@ -100,9 +100,9 @@ Schedule random_schedule(std::uint32_t seed) {
     schedule.in_place = below(2) == 0;
     schedule.exposed = below(2) == 0;
     schedule.helped = below(2) == 0;
-    schedule.window_bytes = below(2) * 4096;
-    schedule.boards = below(2) == 0;
-    schedule.board_bytes = schedule.boards ? below(1000) : 0;
+    schedule.staging_buffer_bytes = below(2) * 4096;
+    schedule.flag_slots = below(2) == 0;
+    schedule.flag_slot_bytes = schedule.flag_slots ? below(1000) : 0;
     schedule.input_bytes = below(1000);
     schedule.output_bytes = std::uint64_t{random()} << 20;
     schedule.scratch_bytes = below(1000);
@@ -132,7 +132,7 @@ Schedule random_schedule(std::uint32_t seed) {
             op.target = slice();
         }
         if (op.kind == OpKind::share) {
-            op.target = {0, op.source.length, schedule.rank, BufferKind::board, Stride::fixed};
+            op.target = {0, op.source.length, schedule.rank, BufferKind::flag_slot, Stride::fixed};
         }
         if (op.kind == OpKind::reduce) {
             op.first_operand = static_cast<std::uint32_t>(schedule.operands.size());

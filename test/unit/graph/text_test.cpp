@@ -69,7 +69,7 @@ TEST_CASE("graph: malformed text is located", "[graph][text]") {
     }
     SECTION("buffer") {
         CHECK(op_problem("0: send to 1 inptu[0:8]") ==
-              "line 2, column 14: expected input, output, scratch or board, found \"inptu\"");
+              "line 2, column 14: expected input, output, scratch or flag_slot, found \"inptu\"");
     }
     SECTION("slice backwards") {
         CHECK(op_problem("0: send to 1 input[8:0]") ==

@@ -258,13 +258,13 @@ TEST_CASE("graph: verify rejects peers' slices outside their lifetime", "[graph]
     }
 }
 
-TEST_CASE("graph: verify rejects misuse of windows", "[graph][verify][broken][shared]") {
-    const auto with_window = [](std::uint64_t window_0, std::uint64_t window_1,
-                                std::string_view bodies) {
+TEST_CASE("graph: verify rejects misuse of staging buffers", "[graph][verify][broken][shared]") {
+    const auto with_staging_buffer = [](std::uint64_t staging_buffer_0,
+                                        std::uint64_t staging_buffer_1, std::string_view bodies) {
         const Request r = request(Collective::bcast, 2, 16);
         std::vector<Schedule> schedules = test::programs({r}, bodies);
-        schedules[0].window_bytes = window_0;
-        schedules[1].window_bytes = window_1;
+        schedules[0].staging_buffer_bytes = staging_buffer_0;
+        schedules[1].staging_buffer_bytes = staging_buffer_1;
         for (Schedule& schedule : schedules) {
             schedule.exposed = true;
         }
@@ -274,40 +274,41 @@ TEST_CASE("graph: verify rejects misuse of windows", "[graph][verify][broken][sh
     const std::string reader =
         "rank\n await 0\n copy input@0[0:16] -> output[0:16] after 0\n signal 0 after 1\n";
     SECTION("right") {
-        CHECK(with_window(16, 16,
-                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+        CHECK(with_staging_buffer(
+                  16, 16, "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
               "");
     }
     SECTION("right, beside scratch that the rank keeps to itself") {
-        CHECK(with_window(16, 16,
-                          "rank scratch 64 own_scratch 64\n publish input[0:16]\n"
-                          " signal 1 after 0\n await 1\n" +
-                              reader) == "");
+        CHECK(with_staging_buffer(16, 16,
+                                  "rank scratch 64 own_scratch 64\n publish input[0:16]\n"
+                                  " signal 1 after 0\n await 1\n" +
+                                      reader) == "");
     }
     SECTION("what is read was not published") {
-        CHECK(
-            with_window(16, 16, "rank\n publish input[0:8]\n signal 1 after 0\n await 1\n" + reader)
-                .find("by way of windows: ") == 0);
+        CHECK(with_staging_buffer(
+                  16, 16, "rank\n publish input[0:8]\n signal 1 after 0\n await 1\n" + reader)
+                  .find("by way of staging buffers: ") == 0);
     }
     SECTION("published after the signal") {
-        const std::string problem =
-            with_window(16, 16, "rank\n signal 1\n publish input[0:16]\n await 1\n" + reader);
-        CHECK(problem.find("by way of windows: ") == 0);
+        const std::string problem = with_staging_buffer(
+            16, 16, "rank\n signal 1\n publish input[0:16]\n await 1\n" + reader);
+        CHECK(problem.find("by way of staging buffers: ") == 0);
         CHECK(problem.find("race: ") != std::string::npos);
     }
-    SECTION("across the end of a window") {
-        CHECK(with_window(8, 8,
-                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
-              "rank 0, op 0 (publish input[0:16]): goes across a multiple of the window's 8 bytes");
+    SECTION("across the end of a staging buffer") {
+        CHECK(with_staging_buffer(
+                  8, 8, "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "rank 0, op 0 (publish input[0:16]): goes across a multiple of the staging buffer's "
+              "8 bytes");
     }
-    SECTION("windows of different length") {
-        CHECK(with_window(16, 32,
-                          "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
-              "rank 1: window_bytes is 32, rank 0 has 16: it is the same on all ranks");
+    SECTION("staging buffers of different length") {
+        CHECK(with_staging_buffer(
+                  16, 32, "rank\n publish input[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+              "rank 1: staging_buffer_bytes is 32, rank 0 has 16: it is the same on all ranks");
     }
     SECTION("a peer's bytes") {
-        CHECK(with_window(16, 16,
-                          "rank\n publish input@1[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
+        CHECK(with_staging_buffer(
+                  16, 16, "rank\n publish input@1[0:16]\n signal 1 after 0\n await 1\n" + reader) ==
               "rank 0, op 0 (publish input@1[0:16]): input@1[0:16] reaches beyond the buffer, "
               "which has 0 bytes");
     }
@@ -397,7 +398,7 @@ TEST_CASE("graph: verify rejects ranges and peers that do not exist", "[graph][v
         CHECK(bcast("rank\n signal 1\n await 1\nrank\n await 0\n"
                     " copy input@0[0:8] -> output[0:8] after 0\n signal 0 after 1\n",
                     true) == "rank 1, op 1 (copy input@0[0:8] -> output[0:8]): input@0[0:8] is out "
-                             "of reach: rank 0 has no window, and publishes nothing");
+                             "of reach: rank 0 has no staging buffer, and publishes nothing");
     }
     SECTION("dependency forward") {
         CHECK(bcast("rank\n send to 1 input[0:8] after 1\n signal 1\nrank\n") ==

@@ -56,12 +56,12 @@ TEST_CASE("graph: verify sees what another rank could not do", "[graph][verify][
     says(bcast("rank scratch 0\n await 0\n copy input@0[0:24] -> output[0:24] after 0\n"
                " signal 0 after 1\n"),
          "rank 1: helped is false, must be true where ranks help one another");
-    // A board has one writer, and who helps would have to be it.
-    says(bcast("rank scratch 0 helped board 0\n await 0\n"
+    // A flag slot has one writer, and who helps would have to be it.
+    says(bcast("rank scratch 0 helped flag_slot 0\n await 0\n"
                "repeat 1..1 times 3 segment 8 last 8 rotation 1\n"
                " copy input@0[0:8]+ -> output[0:8]+ after 0\n signal 0 after 1\n",
-               "rank scratch 0 helped board 0\n signal 1\n await 1\n"),
-         "boards is true, must be false where ranks help one another");
+               "rank scratch 0 helped flag_slot 0\n signal 1\n await 1\n"),
+         "flag_slots is true, must be false where ranks help one another");
     // What is not in a repeat nobody else would do.
     says(bcast("rank scratch 0 helped\n await 0\n copy input@0[0:24] -> output[0:24] after 0\n"
                " signal 0 after 1\n"),

@@ -47,7 +47,7 @@ class Refusals(unittest.TestCase):
 class SameSchedules(unittest.TestCase):
     SHOWN = {"linear": "schedule alltoall linear rank 0\n0: send",
              "pairwise": "schedule alltoall pairwise rank 0\n0: send",
-             "boards": "schedule alltoall boards rank 0\n0: share"}
+             "flag_slots": "schedule alltoall flag_slots rank 0\n0: share"}
 
     def groups(self):
         with unittest.mock.patch.object(
@@ -57,13 +57,13 @@ class SameSchedules(unittest.TestCase):
     def test_the_name_alone_makes_no_difference(self):
         self.assertEqual(self.groups(), {"linear": ["linear", "pairwise"],
                                          "pairwise": ["linear", "pairwise"],
-                                         "boards": ["boards"]})
+                                         "flag_slots": ["flag_slots"]})
 
     def test_their_samples_are_put_together_but_for_what_was_refused(self):
         medians = model.medians_of(self.groups(), {"linear": [1, 2], "pairwise": [9],
-                                                   "boards": [4]})
-        self.assertEqual(medians, {"linear": 2, "pairwise": 2, "boards": 4})
-        medians = model.medians_of(self.groups(), {"pairwise": [9], "boards": []})
+                                                   "flag_slots": [4]})
+        self.assertEqual(medians, {"linear": 2, "pairwise": 2, "flag_slots": 4})
+        medians = model.medians_of(self.groups(), {"pairwise": [9], "flag_slots": []})
         self.assertEqual(medians, {"pairwise": 9})
 
 

@@ -144,7 +144,7 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
 namespace {
 
 constexpr std::uint64_t kStagingBytes = 64 << 10;
-constexpr std::uint64_t kBoardBytes = 8 << 10;
+constexpr std::uint64_t kFlagSlotBytes = 8 << 10;
 
 void require_rows(const std::vector<Request>& requests, const Facts& facts, Names& proved) {
     const Request& first = requests.front();
@@ -174,8 +174,9 @@ Names require_rows(const std::vector<Request>& requests, Layout layout) {
     const auto loaded = loaded_for(placement, network.get());
     require_rows(requests, {placement, profile, {}, 1, nullptr, network.get(), loaded.get()},
                  proved);
-    const Facts shared{placement, profile,
-                       shared_memory(placement, profile, kStagingBytes, false, kBoardBytes, true)};
+    const Facts shared{
+        placement, profile,
+        shared_memory(placement, profile, kStagingBytes, false, kFlagSlotBytes, true)};
     if (shared.shared.staging_bytes > 0) {
         require_rows(requests, shared, proved);
     }

@@ -7,7 +7,7 @@
 namespace ucg::plan::test {
 namespace {
 
-constexpr std::uint64_t kBoardBytes = 4 << 10;
+constexpr std::uint64_t kFlagSlotBytes = 4 << 10;
 
 /// Sanitizers look at how code uses memory, not at what it plans, and take fifty times as long: for
 /// them one trial in so many is enough. It is a prime, since the loops below go in steps of two.
@@ -63,7 +63,7 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
                 const Facts facts{placement,
                                   profile,
                                   shared_memory(placement, profile, staging, false,
-                                                staging > 0 ? kBoardBytes : 0, true),
+                                                staging > 0 ? kFlagSlotBytes : 0, true),
                                   trials.ranks_per_cpu,
                                   nullptr,
                                   network.get(),
@@ -80,9 +80,10 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
 } // namespace
 
 std::string Trial::describe() const {
-    return fmt::format("{} {}: {}, {} hosts, staging {}, boards {}", graph::name(row.collective),
-                       row.name, test::describe(sample), facts.placement.host_count(),
-                       facts.shared.staging_bytes, facts.shared.board_bytes);
+    return fmt::format("{} {}: {}, {} hosts, staging {}, flag slots {}",
+                       graph::name(row.collective), row.name, test::describe(sample),
+                       facts.placement.host_count(), facts.shared.staging_bytes,
+                       facts.shared.flag_slot_bytes);
 }
 
 std::vector<graph::Schedule> Trial::schedules() const {

@@ -1,6 +1,6 @@
 // Every row of the planner's table, with facts and requests that it serves: on one host and on
-// several, with staging memory, windows and boards and without. For tests that say "every
-// algorithm": a row that nothing here serves fails the test.
+// several, with staging memory, staging buffers and flag slots and without. For tests that say
+// "every algorithm": a row that nothing here serves fails the test.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct Trial {
     const Facts& facts;
     const Case& sample;
 
-    /// "allreduce boards: allreduce of 8 bytes, ..., staging 1024".
+    /// "allreduce flag_slots: allreduce of 8 bytes, ..., staging 1024".
     std::string describe() const;
     /// The schedules of all ranks; fails the test if the row does not plan what it serves.
     std::vector<graph::Schedule> schedules() const;

@@ -44,7 +44,7 @@ TEST_CASE("plan: of a row's needs those are named that are not met", "[plan]") {
     facts.shared.staging_bytes = 1 << 20;
     const Algorithm& row = *find_algorithm(Collective::allreduce, "tiled_cyclic");
     CHECK(row.needs_text() ==
-          "one host, several ranks, data, staging memory that ranks share, strips that fit the "
+          "one host, several ranks, data, staging memory that ranks share, segments that fit the "
           "staging memory, and a commutative operator");
     Case sample{Collective::allreduce, 6, 0, 800, 8, false, true};
     CHECK(row.eligible(facts, request_of(sample, 0)));
@@ -131,7 +131,7 @@ TEST_CASE("plan: short vectors go in few rounds and long ones in blocks", "[plan
     CHECK(choose(facts, request_of({Collective::bcast, 16, 0, 64 << 20, 1}, 0)).name != "knomial");
 }
 
-TEST_CASE("plan: crowded hosts send through one rank each", "[plan]") {
+TEST_CASE("plan: oversubscribed hosts send through one rank each", "[plan]") {
     const topo::Placement placement = topo::Placement::regular(4, 32);
     const Facts facts{placement, cost::default_profile()};
     CHECK(choose(facts, allreduce(128, 8)).name == "two_level");

@@ -49,7 +49,7 @@ std::unique_ptr<const Network> network_for(const topo::Placement& placement);
 std::unique_ptr<const LoadedSchedule> loaded_for(const topo::Placement& placement,
                                                  const Network* network);
 
-/// How much memory ranks of one host share: none; so little that vectors go in several strips;
+/// How much memory ranks of one host share: none; so little that vectors go in several segments;
 /// enough for one.
 inline constexpr std::uint64_t kStagings[] = {0, 1024, 64 << 10};
 

@@ -62,7 +62,7 @@ std::span<const Length> lengths_for(const Algorithm& row) {
     return row.collective == graph::Collective::barrier ? all.first(1) : all;
 }
 
-constexpr std::uint64_t kBoardBytes = 4 << 10;
+constexpr std::uint64_t kFlagSlotBytes = 4 << 10;
 
 unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank count) {
     const topo::Placement placement = place(layout, count);
@@ -71,11 +71,14 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
     const auto loaded = loaded_for(placement, network.get());
     unsigned proved = 0;
     for (const std::uint64_t staging : kStagings) {
-        const std::uint64_t boards = staging > 0 ? kBoardBytes : 0;
-        const Facts facts{
-            placement,   profile, shared_memory(placement, profile, staging, false, boards, true),
-            1,           nullptr, network.get(),
-            loaded.get()};
+        const std::uint64_t flag_slots = staging > 0 ? kFlagSlotBytes : 0;
+        const Facts facts{placement,
+                          profile,
+                          shared_memory(placement, profile, staging, false, flag_slots, true),
+                          1,
+                          nullptr,
+                          network.get(),
+                          loaded.get()};
         if (staging > 0 && facts.shared.staging_bytes == 0) {
             continue; // No two ranks are on one host.
         }
@@ -140,12 +143,12 @@ bool quadratic(const Algorithm& row) {
     return everyone.contains(row.collective) || row.name == "ring";
 }
 
-TEST_CASE("plan: boards over the levels of a host are proved for samples to 1024",
+TEST_CASE("plan: flag slots over the levels of a host are proved for samples to 1024",
           "[.exhaustive]") {
     const cost::Profile profile = profile_for(Prices::usual);
     for (const Algorithm& row : algorithms()) {
         for (const Rank count : {96, 127, 128, 257, 1000, 1024}) {
-            if (row.name != "board_tree" || (quadratic(row) && count > 257)) {
+            if (row.name != "flag_slot_tree" || (quadratic(row) && count > 257)) {
                 continue;
             }
             const topo::Placement placement = place(Layout::levels, count);

@@ -245,7 +245,7 @@ double expected_of_paper(const Facts& facts, const Algorithm& row, const Node& n
 }
 
 constexpr std::uint64_t kStaging = 1 << 20;
-constexpr std::uint64_t kBoards = 8 << 10;
+constexpr std::uint64_t kFlagSlots = 8 << 10;
 
 } // namespace
 
@@ -255,7 +255,7 @@ TEST_CASE("plan: between sockets goes what the paper says, wherever ranks are", 
             const topo::Placement placement = placement_on(node, mapping);
             const cost::Profile profile = cost::default_profile();
             const Facts facts{placement, profile,
-                              shared_memory(placement, profile, kStaging, false, kBoards)};
+                              shared_memory(placement, profile, kStaging, false, kFlagSlots)};
             for (const auto& [key, formula] : paper()) {
                 const Algorithm* row = find_algorithm(key.first, key.second);
                 REQUIRE(row != nullptr);
@@ -295,7 +295,7 @@ TEST_CASE("plan: nothing moves less between sockets than the collective asks for
         const topo::Placement placement = placement_on(node, Mapping::dealt);
         const cost::Profile profile = cost::default_profile();
         const Facts facts{placement, profile,
-                          shared_memory(placement, profile, kStaging, false, kBoards)};
+                          shared_memory(placement, profile, kStaging, false, kFlagSlots)};
         for (const Algorithm& row : algorithms()) {
             if (serves(facts, row)) {
                 INFO(node.description << ": " << graph::name(row.collective) << " " << row.name);
@@ -316,7 +316,7 @@ TEST_CASE("plan: within sockets, subtrees are whole caches", "[plan][traffic]") 
         const topo::Placement placement = topo::map_ranks(*machine, 1, 128, map_by);
         const cost::Profile profile = cost::default_profile();
         const Facts facts{placement, profile,
-                          shared_memory(placement, profile, kStaging, false, kBoards)};
+                          shared_memory(placement, profile, kStaging, false, kFlagSlots)};
         const auto between_caches = [&](Collective collective, std::string_view name, Rank root) {
             Case sample = sample_for(collective, placement.rank_count());
             sample.root = root;

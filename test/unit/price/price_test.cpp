@@ -68,29 +68,31 @@ TEST_CASE("price: messages are cut as the transport cuts them", "[price]") {
 
 TEST_CASE("price: buffers that peers have mapped need no system call", "[price]") {
     const Messages kernel(profile(), topo::Distance::host);
-    const Messages mapped(profile(), topo::Distance::host, {.in_place = true});
+    const Messages mapped(profile(), topo::Distance::host, {.buffers_mapped = true});
     for (const Source source : {Source::settled, Source::fresh}) {
         CHECK(mapped.single_copy_ns(kLong, source) <=
               kernel.single_copy_ns(kLong, source) - profile().memory.cma.fixed_ns);
     }
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
     // Whose sender would wait for a turn, for more than the copy that it saves.
-    const Messages crowded(profile(), topo::Distance::host, {.in_place = true, .ranks_per_cpu = 2});
+    const Messages oversubscribed(profile(), topo::Distance::host,
+                                  {.buffers_mapped = true, .ranks_per_cpu = 2});
     const std::uint64_t bytes_min = profile().memory.mapped_bytes_min(2);
     CHECK(bytes_min > profile().memory.copies.mapped_bytes_min);
-    CHECK(crowded.copied_once(bytes_min));
+    CHECK(oversubscribed.copied_once(bytes_min));
     CHECK(cost::overwrite_ns(profile().memory, bytes_min) >= profile().memory.wake.yield_switch_ns);
 }
 
 TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {
-    const Messages pair(profile(), topo::Distance::host, {.in_place = true, .one_pair = true});
+    const Messages pair(profile(), topo::Distance::host,
+                        {.buffers_mapped = true, .one_pair = true});
     const std::uint64_t bytes = profile().memory.cache(cost::Cache::l2).capacity_bytes / 4;
     CHECK(pair.single_copy_ns(bytes, Source::settled) == Approx(price::copy_ns(profile(), bytes)));
     CHECK(pair.single_copy_ns(bytes, Source::fresh) > pair.single_copy_ns(bytes, Source::settled));
 }
 
 TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[price]") {
-    const Messages parts = Messages(profile(), topo::Distance::host, {.in_place = true})
+    const Messages parts = Messages(profile(), topo::Distance::host, {.buffers_mapped = true})
                                .with_working_set(std::uint64_t{1} << 40);
     const cost::MemoryModel& memory = profile().memory;
     const double read_per_byte_ns =
@@ -104,7 +106,7 @@ TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[pr
 }
 
 TEST_CASE("price: ranks that copy out of one memory share the way there", "[price]") {
-    const Messages mapped(profile(), topo::Distance::package, {.in_place = true});
+    const Messages mapped(profile(), topo::Distance::package, {.buffers_mapped = true});
     const double per_byte_ns =
         profile().memory.level(topo::Distance::package).contended_per_byte_ns;
     CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
@@ -133,14 +135,14 @@ TEST_CASE("price: ranks that share a link or a processor wait for one another", 
     CHECK(shared.model().gap_per_byte_ns == 4 * alone.model().gap_per_byte_ns);
     CHECK(shared.model().latency_ns == alone.model().latency_ns);
 
-    const Messages crowded(profile(), topo::Distance::network, {.ranks_per_cpu = 2});
+    const Messages oversubscribed(profile(), topo::Distance::network, {.ranks_per_cpu = 2});
     const double turn_ns = price::turn_ns(profile(), 2);
     CHECK(turn_ns > 0);
     CHECK(price::turn_ns(profile(), 1) == 0);
-    CHECK(crowded.model().latency_ns == Approx(alone.model().latency_ns + turn_ns));
-    CHECK(crowded.in_exchanges().model().latency_ns ==
+    CHECK(oversubscribed.model().latency_ns == Approx(alone.model().latency_ns + turn_ns));
+    CHECK(oversubscribed.in_exchanges().model().latency_ns ==
           Approx(alone.model().latency_ns + 2 * turn_ns));
-    CHECK_FALSE(crowded.copied_by_both(kLong));
+    CHECK_FALSE(oversubscribed.copied_by_both(kLong));
 }
 
 TEST_CASE("price: copies and reductions cost more where caches do not hold the bytes", "[price]") {
@@ -159,11 +161,12 @@ TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     constexpr std::uint64_t kBytes = 4096;
     const cost::CacheRates& there = profile().memory.cache(cost::Cache::l2);
     const Messages messages(profile(), topo::Distance::cache);
-    CHECK(messages.combined_in_place(kBytes));
-    CHECK_FALSE(messages.combined_in_place(kCacheLine));                     // With its line.
-    CHECK_FALSE(messages.combined_in_place(profile().memory.cma.bytes_min)); // By the kernel.
-    CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_in_place(kBytes));
-    CHECK(Messages(profile(), topo::Distance::cache, {.in_place = true}).combined_in_place(kLong));
+    CHECK(messages.combined_on_arrival(kBytes));
+    CHECK_FALSE(messages.combined_on_arrival(kCacheLine));                     // With its line.
+    CHECK_FALSE(messages.combined_on_arrival(profile().memory.cma.bytes_min)); // By the kernel.
+    CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_on_arrival(kBytes));
+    CHECK(Messages(profile(), topo::Distance::cache, {.buffers_mapped = true})
+              .combined_on_arrival(kLong));
 
     const double adds_ns = messages.combining_ns(kBytes, there);
     CHECK(adds_ns >= profile().reduce_fixed_ns);

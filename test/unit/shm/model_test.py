@@ -46,7 +46,7 @@ DOORBELL = [
     (THREADS + ["-DSLOW_STORES"], False, False),
     (THREADS + ["-DWAKE_ONE"], False, False),
 ]
-BOARD_SEQUENTIAL = [
+FLAG_SLOT_SEQUENTIAL = [
     ([], True, False),
     (SHARERS_LAG, True, False),
     (ALL_SHARE, True, False),
@@ -65,7 +65,8 @@ BOARD_SEQUENTIAL = [
 ]
 TWO_RANKS = ["-DRANKS=2", "-DTURNS=6"]
 BOTH_SHARE = ["-DRANKS=2", "-DSHARERS=3", "-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"]
-BOARD = [(["-DSEQUENTIAL"] + case, holds, ends) for case, holds, ends in BOARD_SEQUENTIAL] + [
+FLAG_SLOT = [(["-DSEQUENTIAL"] + case, holds, ends)
+             for case, holds, ends in FLAG_SLOT_SEQUENTIAL] + [
     (TWO_RANKS, True, False),
     (BOTH_SHARE, True, False),
     (["-DRANKS=2", "-DTURNS=8", "-DWINDOW=2", "-DBATCH=4"], True, False),
@@ -74,18 +75,18 @@ BOARD = [(["-DSEQUENTIAL"] + case, holds, ends) for case, holds, ends in BOARD_S
     (TWO_RANKS + ["-DDONE_STORED=RELAXED"], False, False),
     (TWO_RANKS + ["-DDONE_LOADED=RELAXED"], False, False),
 ]
-JOINT_ORDERS = [
+COOPERATIVE_ORDERS = [
     ([], True, False),
     (["-DUNITS=3"], True, False),
     (["-DCLAIMS_STORED=RELAXED"], False, False),
     (["-DSENDER_SWAPS=RELEASE"], False, False),
     (["-DPUSHED_STORED=RELAXED"], False, False),
     (["-DPUSHED_LOADED=RELAXED"], False, False),
-    # What joint_orders.pml says of the others.
+    # What cooperative_orders.pml says of the others.
     (["-DNAME_STORED=RELAXED", "-DNAME_LOADED=RELAXED", "-DCLAIMS_LOADED=RELAXED",
       "-DSENDER_SWAPS=ACQUIRE", "-DRECEIVER_SWAPS=RELAXED", "-DCLOSE_SWAPS=RELAXED"], True, False),
 ]
-JOINT = [
+COOPERATIVE = [
     ([], True, False),
     (["-DMESSAGES=3"], True, True),
     (["-DDEPTH=1", "-DNUMBERS=2"], True, False),
@@ -263,12 +264,14 @@ LITMUS = [
     (["-DSEQUENCE", "-DREADS=RELAXED"], False, False),
     (["-DNO_SEQUENCE"], False, False),
 ]
-CASES = {"doorbell": DOORBELL, "board": BOARD, "joint": JOINT, "joint_orders": JOINT_ORDERS,
+CASES = {"doorbell": DOORBELL, "flag_slot": FLAG_SLOT,
+         "cooperative": COOPERATIVE,
+         "cooperative_orders": COOPERATIVE_ORDERS,
          "units": UNITS, "ring": RING, "early": EARLY, "decline": DECLINE, "asks": ASKS,
          "lease": LEASE, "exchange": EXCHANGE, "litmus": LITMUS}
 # Larger ones of those that must hold, for --thorough: minutes.
 THOROUGH = {
-    "board": [(case, True, False) for case in (
+    "flag_slot": [(case, True, False) for case in (
         ["-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"],
         ["-DSHARERS=3", "-DDEPTH=1", "-DBATCH=1", "-DTURNS=3"])],
     "ring": [(case, True, False) for case in (

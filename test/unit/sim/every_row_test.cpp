@@ -44,8 +44,8 @@ Counts counts_of(const std::vector<graph::Schedule>& schedules) {
             counts.messages += op.kind == OpKind::send || op.kind == OpKind::signal ? 1 : 0;
             counts.shares += op.kind == OpKind::share ? 1 : 0;
         }
-        for (const graph::Op& op : schedule.ops) { // Boards are read outside repeats.
-            counts.looks += graph::boards_read(schedule, op).size();
+        for (const graph::Op& op : schedule.ops) { // Flag slots are read outside repeats.
+            counts.looks += graph::flag_slots_read(schedule, op).size();
         }
     }
     return counts;
@@ -55,7 +55,7 @@ Counts counts_of(const std::vector<graph::Schedule>& schedules) {
 std::set<sim::Activity::Kind> work_of(const graph::Schedule& schedule, const graph::Op& op) {
     using Kind = sim::Activity::Kind;
     std::set<Kind> kinds;
-    if (!graph::boards_read(schedule, op).empty()) {
+    if (!graph::flag_slots_read(schedule, op).empty()) {
         kinds.insert(Kind::look);
     }
     switch (op.kind) {
@@ -227,7 +227,7 @@ TEST_CASE("sim: the replay finds what the simulator gets wrong", "[sim][every_ro
                             plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
     std::vector<graph::Schedule> schedules;
     for (Rank rank = 0; rank < 3; ++rank) {
-        schedules.push_back(plan::plan(facts, allreduce_of(8, 3), rank, "boards").value());
+        schedules.push_back(plan::plan(facts, allreduce_of(8, 3), rank, "flag_slots").value());
     }
     REQUIRE(first_difference(placement, schedules, 1, false) == "");
     // One rank's program has no share: the others wait for ever, in both.

@@ -162,13 +162,13 @@ TEST_CASE("sim: a program graph as text", "[sim][tasks]") {
           "task 7: compute 10 ns, 8 bytes, rank 1, after 5\n");
 }
 
-TEST_CASE("sim: boards in pictures", "[sim][timeline][tasks][boards]") {
+TEST_CASE("sim: flag slots in pictures", "[sim][timeline][tasks][flag_slots]") {
     // One rank shares eight bytes, the other copies them.
     const char* const texts[] = {
-        "schedule bcast boards rank 0 of 2 input 8 output 0 scratch 0 element 1 board 8\n"
+        "schedule bcast flag_slots rank 0 of 2 input 8 output 0 scratch 0 element 1 flag_slot 8\n"
         "0: share input[0:8]\n",
-        "schedule bcast boards rank 1 of 2 input 0 output 8 scratch 0 element 1 board 0\n"
-        "0: copy board@0[0:8] -> output[0:8]\n"};
+        "schedule bcast flag_slots rank 1 of 2 input 0 output 8 scratch 0 element 1 flag_slot 0\n"
+        "0: copy flag_slot@0[0:8] -> output[0:8]\n"};
     std::vector<graph::Schedule> schedules;
     for (const char* text : texts) {
         const Result<graph::Schedule> schedule = graph::parse_text(text);
@@ -188,12 +188,13 @@ TEST_CASE("sim: boards in pictures", "[sim][timeline][tasks][boards]") {
           "rank 0  done at 20 ns\n"
           "rank 1  0 .. 120 ns  wait (op 0)\n"
           "rank 1  120 .. 152 ns  look (op 0)\n"
-          "rank 1  120 .. 152 ns  board of 0, 8 bytes, shared at 20 ns (its op 0)\n"
+          "rank 1  120 .. 152 ns  flag slot of 0, 8 bytes, shared at 20 ns (its op 0)\n"
           "rank 1  152 .. 160 ns  copy (op 0)\n"
           "rank 1  done at 160 ns\n");
     const std::string svg =
-        sim::timeline_svg(outcome, trace, topo::Placement::one_host(2), {"board", ""});
-    for (const char* label : {">takes boards in<", ">shares on its board<", ">board read<"}) {
+        sim::timeline_svg(outcome, trace, topo::Placement::one_host(2), {"flag_slot", ""});
+    for (const char* label :
+         {">takes flag slots in<", ">shares on its flag slot<", ">flag slot read<"}) {
         INFO(label);
         CHECK(count(svg, label) == 1);
     }

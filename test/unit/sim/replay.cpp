@@ -68,16 +68,16 @@ struct Lane {
 /// What all ranks share: the clock and what is on its way.
 struct World {
     Picoseconds now = 0;
-    bool in_place = false;
-    std::map<std::tuple<Rank, Rank, OpKind>, Lane> lanes; ///< From, to, send or signal.
-    std::map<std::pair<Rank, Rank>, Picoseconds> boards;  ///< Owner, reader: simulated.
-    std::vector<std::vector<Action>> actions;             ///< By rank.
+    bool buffers_mapped = false;
+    std::map<std::tuple<Rank, Rank, OpKind>, Lane> lanes;    ///< From, to, send or signal.
+    std::map<std::pair<Rank, Rank>, Picoseconds> flag_slots; ///< Owner, reader: simulated.
+    std::vector<std::vector<Action>> actions;                ///< By rank.
     std::string broken; ///< What cannot be, such as a message that arrives before it is sent.
 };
 
 class ReplayTransport final : public transport::Transport,
                               public transport::PeerMemory,
-                              public transport::Board {
+                              public transport::FlagSlots {
   public:
     ReplayTransport(World& world, Rank rank,
                     std::span<const std::unique_ptr<ReplayTransport>> ranks)
@@ -86,7 +86,7 @@ class ReplayTransport final : public transport::Transport,
     std::string_view name() const override { return "replay"; }
     Status status() const override { return {}; }
     PeerMemory* peer_memory() override { return this; }
-    Board* board() override { return this; }
+    FlagSlots* flag_slots() override { return this; }
 
     void post(std::span<Message> messages) override {
         for (Message& message : messages) {
@@ -113,8 +113,8 @@ class ReplayTransport final : public transport::Transport,
         }
         return staging_;
     }
-    bool reached_in_place(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
-        return world_.in_place;
+    bool is_mapped_by_peers(const std::byte* /*data*/, std::uint64_t /*bytes*/) const override {
+        return world_.buffers_mapped;
     }
     bool expose(std::uint32_t /*sequence*/, const transport::SharedBuffers& buffers,
                 std::uint64_t staging_bytes) override {
@@ -127,7 +127,7 @@ class ReplayTransport final : public transport::Transport,
     }
 
     std::uint64_t bytes_max() const override { return kStagingBytes; }
-    bool share(const transport::BoardTurn& /*turn*/, const std::byte* data,
+    bool share(const transport::FlagSlotTurn& /*turn*/, const std::byte* data,
                std::uint64_t bytes) override {
         note(OpKind::share, kNoRank);
         shared_.assign(data, data + bytes);
@@ -135,26 +135,26 @@ class ReplayTransport final : public transport::Transport,
         has_shared_ = true;
         return true;
     }
-    std::size_t look(const transport::BoardTurn& /*turn*/,
-                     std::span<const transport::BoardRead> reads,
+    std::size_t look(const transport::FlagSlotTurn& /*turn*/,
+                     std::span<const transport::FlagSlotRead> reads,
                      const std::byte** places) override {
         std::size_t seen = 0;
         for (; seen < reads.size(); ++seen) {
-            const auto arrival = world_.boards.find({reads[seen].owner, rank_});
-            if (arrival == world_.boards.end() || arrival->second > world_.now) {
+            const auto arrival = world_.flag_slots.find({reads[seen].owner, rank_});
+            if (arrival == world_.flag_slots.end() || arrival->second > world_.now) {
                 break;
             }
             const ReplayTransport& owner = *ranks_[static_cast<std::size_t>(reads[seen].owner)];
             if (!owner.has_shared_) {
-                fail(fmt::format("rank {} sees the board of rank {}, which has not shared", rank_,
-                                 reads[seen].owner));
+                fail(fmt::format("rank {} sees the flag slot of rank {}, which has not shared",
+                                 rank_, reads[seen].owner));
                 break;
             }
             places[seen] = owner.shared_.data();
         }
         return seen;
     }
-    std::size_t exchange(const transport::BoardExchange& exchange) override {
+    std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
     void finish(std::uint64_t /*turn*/) override {}
@@ -248,9 +248,9 @@ struct OneRank {
 class Replay {
   public:
     Replay(std::span<const graph::Schedule> schedules, const sim::Outcome& outcome,
-           const sim::Trace& trace, bool in_place)
+           const sim::Trace& trace, bool buffers_mapped)
         : schedules_(schedules), outcome_(outcome), trace_(trace) {
-        world_.in_place = in_place;
+        world_.buffers_mapped = buffers_mapped;
         world_.actions.resize(schedules.size());
         for (const sim::Transfer& transfer : trace.transfers) {
             times_.insert(transfer.arrived);
@@ -263,8 +263,8 @@ class Replay {
                                                                          : OpKind::send}]
                     .arrivals.push_back(transfer.arrived);
                 break;
-            case sim::Transfer::Kind::board:
-                world_.boards[{transfer.from, transfer.to}] = transfer.arrived;
+            case sim::Transfer::Kind::flag_slot:
+                world_.flag_slots[{transfer.from, transfer.to}] = transfer.arrived;
                 break;
             }
         }
@@ -373,16 +373,16 @@ sim::Options only_flights() {
 
 std::string first_difference(const topo::Placement& placement,
                              std::span<const graph::Schedule> schedules, std::uint64_t seed,
-                             bool in_place) {
+                             bool buffers_mapped) {
     sim::Options options = only_flights();
-    options.memory.in_place = in_place;
+    options.memory.buffers_mapped = buffers_mapped;
     sim::Simulator simulator(placement, options);
     for (const graph::Schedule& schedule : schedules) {
         simulator.add(schedule);
     }
     sim::Trace trace;
     const Result<sim::Outcome> outcome = simulator.run(seed, &trace);
-    return outcome ? Replay(schedules, *outcome, trace, in_place).run()
+    return outcome ? Replay(schedules, *outcome, trace, buffers_mapped).run()
                    : std::string(outcome.status().message());
 }
 

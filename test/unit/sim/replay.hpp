@@ -1,6 +1,6 @@
-// The engine runs the schedules that were simulated, with messages and boards that arrive at the
-// simulated times: whatever it then does at another time than the simulator says is a difference
-// between the two.
+// The engine runs the schedules that were simulated, with messages and flag slots that arrive at
+// the simulated times: whatever it then does at another time than the simulator says is a
+// difference between the two.
 #pragma once
 
 #include <span>
@@ -18,10 +18,10 @@ sim::Options only_flights();
 
 /// Simulates `schedules` by only_flights() and `seed`, runs them in the engine and compares: when
 /// each message, signal, share and reduction is issued, in which order, and when each rank is done.
-/// Peers reach one another's buffers `in_place` or by way of windows. Empty, or the first
-/// difference.
+/// Peers reach one another's buffers `buffers_mapped` or by way of staging buffers. Empty, or the
+/// first difference.
 std::string first_difference(const topo::Placement& placement,
                              std::span<const graph::Schedule> schedules, std::uint64_t seed,
-                             bool in_place);
+                             bool buffers_mapped);
 
 } // namespace ucg::test

@@ -257,7 +257,7 @@ TEST_CASE("sim: of several in a row each rank begins one as it is done with the 
     const plan::Facts facts{placement, profile,
                             plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
     options.compute = sim::compute_of(profile);
-    for (const std::string_view row : {"recursive_doubling", "boards"}) {
+    for (const std::string_view row : {"recursive_doubling", "flag_slots"}) {
         const auto schedules = planned(facts, allreduce_of(8, 4), row);
         options.in_a_row = 3;
         const sim::Outcome three = simulated(schedules, placement, options);
@@ -291,7 +291,7 @@ TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {
     }
 }
 
-TEST_CASE("sim: rows by boards take what the planner says", "[sim][boards]") {
+TEST_CASE("sim: rows by flag slots take what the planner says", "[sim][flag_slots]") {
     using graph::Collective;
     const cost::Profile& profile = cost::default_profile();
     sim::Options options = network_only(sim::PerLevel(profile));
@@ -306,10 +306,10 @@ TEST_CASE("sim: rows by boards take what the planner says", "[sim][boards]") {
             graph::Request request =
                 request_of(collective, ranks, collective == Collective::barrier ? 0 : 96);
             request.element_bytes = collective == Collective::barrier ? 1 : 8;
-            const plan::Algorithm* row = plan::find_algorithm(collective, "boards");
+            const plan::Algorithm* row = plan::find_algorithm(collective, "flag_slots");
             REQUIRE(row != nullptr);
             const sim::Outcome outcome =
-                simulated(planned(facts, request, "boards"), placement, options);
+                simulated(planned(facts, request, "flag_slots"), placement, options);
             INFO(graph::name(collective) << " of " << ranks << " ranks");
             const double rounding_ns = 0.001 * ranks; // Each price, once.
             CHECK(std::abs(sim::to_ns(outcome.completion()) - row->cost_ns(facts, request)) <=
@@ -347,18 +347,18 @@ TEST_CASE("sim: who reads a peer's memory while others do takes longer", "[sim][
     options.compute.copy_ns_per_byte = 0;
     options.arrival_ns = {0, 0, 0, 500};
     CHECK(simulated(schedules, options).finish[3] == 650'000);
-    // Publishing is a copy to a window, or nothing.
+    // Publishing is a copy to a staging buffer, or nothing.
     schedules.clear();
     for (Rank rank = 0; rank < 2; ++rank) {
         graph::Builder builder(request_of(graph::Collective::allreduce, 2, kBytes), rank, "x");
-        builder.window(kBytes);
+        builder.staging_buffer(kBytes);
         builder.publish(builder.input(0, kBytes));
         schedules.push_back(builder.finish());
     }
     options.arrival_ns.clear();
     options.memory.model.caches.back().overwrite_per_byte_ns = 0.2;
     CHECK(simulated(schedules, options).completion() == 200'000);
-    options.memory.in_place = true;
+    options.memory.buffers_mapped = true;
     CHECK(simulated(schedules, options).completion() == 0);
 }
 
@@ -387,10 +387,11 @@ TEST_CASE("sim: programs that do not fit together are refused by name", "[sim]")
               "0: await 1\n",
               idle)
               .find("rank 0 waits for ever") == 0);
-    CHECK(run("schedule barrier x rank 0 of 2 input 0 output 0 scratch 0 element 1 board 0\n"
-              "0: copy board@1[0:0] -> output[0:0]\n",
-              "schedule barrier x rank 1 of 2 input 0 output 0 scratch 0 element 1 board 0\n") ==
-          "rank 0 waits for ever before op 0 for what rank 1 does not share");
+    CHECK(
+        run("schedule barrier x rank 0 of 2 input 0 output 0 scratch 0 element 1 flag_slot 0\n"
+            "0: copy flag_slot@1[0:0] -> output[0:0]\n",
+            "schedule barrier x rank 1 of 2 input 0 output 0 scratch 0 element 1 flag_slot 0\n") ==
+        "rank 0 waits for ever before op 0 for what rank 1 does not share");
     CHECK(run("schedule allreduce x rank 0 of 2 input 8 output 8 scratch 0 element 8\n"
               "0: send to 1 input[0:8]\n",
               "schedule allreduce x rank 1 of 2 input 8 output 8 scratch 0 element 8\n"

@@ -39,15 +39,15 @@ FILES = {
                  "am_bw_8,200000,0.040,0.048,0.048,159.16,159.16,20861580,20861580\n"
                  "ucp_put_bw_65536,5000,0.572,0.574,0.574,108809.56,108809.56,1740953,1740953\n"
                  "ucp_put_bw_1048576,500,18.433,18.680,18.680,53532.92,53532.92,53533,53533\n",
-    "schedules.txt": "schedule bcast boards rank 0 of 2 input 8 output 0 scratch 0 element 8 "
-                     "board 8\n0: share input[0:8]\n\n"
-                     "schedule bcast boards rank 1 of 2 input 0 output 8 scratch 0 element 8 "
-                     "board 0\n0: copy board@0[0:8] -> output[0:8]\n",
-    "gatherv.txt": "schedule gatherv boards rank 0 of 2 input 8 output 24 scratch 0 element 8 "
-                   "board 0\n0: copy input[0:8] -> output[0:8]\n"
-                   "1: copy board@1[0:16] -> output[8:24]\n\n"
-                   "schedule gatherv boards rank 1 of 2 input 16 output 0 scratch 0 element 8 "
-                   "board 16\n0: share input[0:16]\n",
+    "schedules.txt": "schedule bcast flag_slots rank 0 of 2 input 8 output 0 scratch 0 element 8 "
+                     "flag_slot 8\n0: share input[0:8]\n\n"
+                     "schedule bcast flag_slots rank 1 of 2 input 0 output 8 scratch 0 element 8 "
+                     "flag_slot 0\n0: copy flag_slot@0[0:8] -> output[0:8]\n",
+    "gatherv.txt": "schedule gatherv flag_slots rank 0 of 2 input 8 output 24 scratch 0 element 8 "
+                   "flag_slot 0\n0: copy input[0:8] -> output[0:8]\n"
+                   "1: copy flag_slot@1[0:16] -> output[8:24]\n\n"
+                   "schedule gatherv flag_slots rank 1 of 2 input 16 output 0 scratch 0 element 8 "
+                   "flag_slot 16\n0: share input[0:16]\n",
     "node.machine": "machine cores 2 l2_bytes 0 l3_bytes 1048576 memory_bytes 1073741824\n"
                     "core 0: package 0 numa 0 l3 0 l2 0 threads 0\n"
                     "core 1: package 1 numa 0 l3 1 l2 1 threads 1\n",
@@ -74,7 +74,7 @@ PROFILE = {
                   "one_kernel"],
     "--network-latency": [f"{HOSTS} --bytes 1k --network one_kernel | --network-latency 1ms"],
     "--staging": ["--bytes 64k | --staging 0"],
-    "--boards": ["| --boards 0"],
+    "--flag-slots": ["| --flag-slots 0"],
     "--no-kernel-copies": ["--nonblocking --bytes 256k | --no-kernel-copies"],
     "--shared-heap": ["--bytes 32k | --shared-heap"],
     "--ranks-per-cpu": ["--bytes 4k | --ranks-per-cpu 4"],
@@ -215,7 +215,7 @@ COMMANDS = {
         # Messages alone are priced.
         "--nonblocking": ["| --nonblocking => a4"],
         "--staging": ["| --staging 0 => a4"],
-        "--boards": ["| --boards 0 => a4"],
+        "--flag-slots": ["| --flag-slots 0 => a4"],
         "--no-kernel-copies": ["| --no-kernel-copies => a4"],
         "--top": ["--ranks 12 | --top 1"],
         "--limit": ["--ranks 12 | --limit 5"],
@@ -229,9 +229,9 @@ COMMANDS = {
         "--bytes": ["| --bytes 8"],
         "--tolerance": ["| --tolerance 400 => ^130 of 130 guidelines hold"],
         "--profile": ["| --profile costs.toml"],
-        "--network": ["--boards 0 --tolerance 0 | --network tcp",
-                      "--boards 0 --tolerance 0 | --network one_kernel"],
-        "--network-latency": ["--boards 0 --tolerance 0 | --network-latency 1ms"],
+        "--network": ["--flag-slots 0 --tolerance 0 | --network tcp",
+                      "--flag-slots 0 --tolerance 0 | --network one_kernel"],
+        "--network-latency": ["--flag-slots 0 --tolerance 0 | --network-latency 1ms"],
         "--staging": ["--bytes 64k | --staging 0"],
         "--no-kernel-copies": ["| --no-kernel-copies => guidelines hold"],
         "--format": ["| --format json => ^\\{"],
@@ -268,7 +268,7 @@ COMMANDS = {
         "--network": ["| --network tcp => cells"],
         "--network-latency": ["| --network-latency 1ms => cells"],
         "--staging": ["--bytes 64k | --staging 0"],
-        "--boards": ["| --boards 0"],
+        "--flag-slots": ["| --flag-slots 0"],
         "--no-kernel-copies": ["--bytes 256k | --no-kernel-copies => cells"],
         "--format": ["| --format json => ^\\["],
     }},

@@ -40,18 +40,20 @@ expect 0 '^  completion   1821.68 ns$' \
 expect 0 '^  1 .* 5000 .*' run $eight $model --late 1=5us
 expect 0 '^  1 .* 5001 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0 --late 1=1ns,3=2ns
 
-# One host, the planner's choice: boards. The lines of 7 boards are there 355 ns after the
+# One host, the planner's choice: flag slots. The lines of 7 flag slots are there 355 ns after the
 # share, whose rank looks at once.
-expect 0 '^barrier among 8 ranks \(8 ranks on 1 host\): boards$' run --collective barrier --ranks 8
+expect 0 '^barrier among 8 ranks \(8 ranks on 1 host\): flag_slots$' \
+    run --collective barrier --ranks 8
 expect 0 '^  completion   590.2 ns$' run --collective barrier --ranks 8
-expect 0 '^  boards       8 shared, 56 read$' run --collective barrier --ranks 8
+expect 0 '^  flag slots   8 shared, 56 read$' run --collective barrier --ranks 8
 expect 0 '^  0 +0 +54[0-9][0-9]' run --collective allreduce --ranks 8 --bytes 8 --late 3=5us
-expect 0 '"kind":"board"' run --collective barrier --ranks 8 --format json --details
+expect 0 '"kind":"flag_slot"' run --collective barrier --ranks 8 --format json --details
 expect 0 '"kind":"share"' run --collective barrier --ranks 8 --format json --details
 expect 0 '"kind":"look"' run --collective barrier --ranks 8 --format json --details
-expect 0 '"boards_shared":8,"boards_read":56,' run --collective barrier --ranks 8 --format json
-expect 0 '>shares on its board<' run --collective barrier --ranks 8 --format svg
-expect 0 '>takes boards in<' run --collective barrier --ranks 8 --format svg
+expect 0 '"flag_slots_shared":8,"flag_slots_read":56,' \
+    run --collective barrier --ranks 8 --format json
+expect 0 '>shares on its flag slot<' run --collective barrier --ranks 8 --format svg
+expect 0 '>takes flag slots in<' run --collective barrier --ranks 8 --format svg
 expect 0 '^task 1: share, 0 bytes, rank 0, after 0$' run --collective barrier --ranks 8 \
     --format tasks
 expect 0 '^  peer memory  [0-9]+ bytes read$' run --collective allreduce --ranks 4 --bytes 1M \
@@ -122,7 +124,7 @@ else
     expect 0 '^  completion ' run --collective bcast --hosts 3 --ranks-per-host 4 --bytes 1M \
         --algorithm chain $simgrid
     expect 0 '^  completion   590.2 ns$' run --collective barrier --ranks 8 $simgrid
-    expect 0 '^  boards       8 shared, 56 read$' run --collective barrier --ranks 8 $simgrid
+    expect 0 '^  flag slots   8 shared, 56 read$' run --collective barrier --ranks 8 $simgrid
     expect 1 '12 hosts, but the ranks are on 14$' run --collective barrier --hosts 14 \
         --ranks-per-host 1 $simgrid
     expect 1 'no-such.xml: cannot be read$' run $eight --pricing simgrid --platform no-such.xml

@@ -73,8 +73,9 @@ TEST_CASE("tune: what nobody measured is named, each key of a profile", "[tune]"
               std::string::npos);
     }
     CHECK(text.find("iB  nothing measures it") == std::string::npos);
-    CHECK(text.find("memory.joint_copies.bytes_min            64 KiB  needs longer messages") !=
-          std::string::npos);
+    CHECK(
+        text.find("memory.cooperative_copies.bytes_min      64 KiB  needs longer messages") !=
+        std::string::npos);
     CHECK(text.find("levels.package, levels.host: latency_ns, overhead_ns, gap_ns, "
                     "gap_per_byte_ns (needs two CPUs that stay at this distance)\n") !=
           std::string::npos);

@@ -136,7 +136,7 @@ for path, figure in known.items():
     assert (figure["origin"] == "fitted") == ("error_per_cent" in figure), path
     assert figure.get("error_per_cent", 0) >= 0, path
 apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted",
-         "mapped_bytes_min", "crowded_ring_bytes", "crowded_cma_bytes_min")
+         "mapped_bytes_min", "oversubscribed_ring_bytes", "oversubscribed_cma_bytes_min")
 # A virtual machine's CPUs may be apart, or move, and not come together before the end.
 moved = any("farther apart" in note for note in report["notes"])
 if moved:
@@ -146,9 +146,9 @@ for path in keys:
     if table in marked and key not in apart:
         if table != "memory.cma" or report["cma"]["permitted"]:
             assert (path in known) == marked[table], path
-for key in ("ring_bytes", "crowded_cma_bytes_min", "crowded_ring_bytes"):
+for key in ("ring_bytes", "oversubscribed_cma_bytes_min", "oversubscribed_ring_bytes"):
     assert unknown["memory.copies." + key]["threshold"], key # --quick
-assert unknown["memory.joint_copies.bytes_min"]["threshold"]
+assert unknown["memory.cooperative_copies.bytes_min"]["threshold"]
 if moved:
     assert any("stay" in entry["reason"] for entry in unknown.values())
 elif len(os.sched_getaffinity(0)) > 1: # Of messages, the short ones.
@@ -175,7 +175,7 @@ moved = any("farther apart" in note for note in report["notes"])
 unknown = [figure for figure in unknown if not figure.startswith("memory.far_copies.")]
 if moved: # Then nothing else is missing than what needs them near.
     unknown = [figure for figure in unknown
-               if not figure.startswith(("memory.copies.", "memory.joint_copies."))]
+               if not figure.startswith(("memory.copies.", "memory.cooperative_copies."))]
 if not os.path.exists("/sys/devices/system/cpu/cpu0/cache"): # As in some virtual machines.
     unknown = [figure for figure in unknown if not figure.endswith(".capacity_bytes")]
 assert not unknown or len(os.sched_getaffinity(0)) == 1 or not report["cma"]["permitted"], unknown

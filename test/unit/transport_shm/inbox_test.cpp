@@ -71,12 +71,12 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     pair.inbox.open_ahead(message);
     const std::uint64_t mark = pair.sender.announce(tag_of(message), {0, 0}, message.bytes, kOffer);
     const auto piece =
-        pair.sender.joint().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+        pair.sender.cooperative().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
     REQUIRE(piece);
     pair.access.refuse_reading();
     pair.inbox.drain(Pull::now);
     CHECK_FALSE(pair.sender.declined()); // The sender may be writing there.
-    pair.sender.joint().piece_pushed(piece->length, true);
+    pair.sender.cooperative().piece_pushed(piece->length, true);
     pair.inbox.drain(Pull::now);
     CHECK(pair.sender.declined());
 
@@ -101,7 +101,7 @@ shm::Piece claimed_ahead(Pair& pair, Message& first, Message& message) {
     const std::uint64_t mark =
         pair.sender.announce(tag_of(message), {0, 1}, message.bytes, kMappedOffer);
     const auto piece =
-        pair.sender.joint().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+        pair.sender.cooperative().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
     REQUIRE(piece);
     return *piece;
 }
@@ -130,7 +130,7 @@ TEST_CASE(
                 std::this_thread::yield();
             }
             pushed = true;
-            pair.sender.joint().piece_pushed(piece.length, true);
+            pair.sender.cooperative().piece_pushed(piece.length, true);
         }
     });
     CHECK(pair.inbox.fail_all() == 1);

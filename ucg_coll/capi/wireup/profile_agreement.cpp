@@ -60,7 +60,7 @@ void agree_on_copies(const std::vector<Hello>& all, cost::MemoryModel& memory) {
     }
     if (cma_bytes_min > 0) {
         memory.cma.bytes_min = cma_bytes_min;
-        memory.copies.crowded_cma_bytes_min = cma_bytes_min;
+        memory.copies.oversubscribed_cma_bytes_min = cma_bytes_min;
         memory.far_copies.cma_bytes_min = cma_bytes_min;
     }
 }

@@ -133,12 +133,13 @@ transport::ShmOptions SharedMemoryWireup::options() const {
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
     }
     options.near_ns = cost::near_read_ns(memory);
-    options.joint_copy_bytes_min = memory.joint.bytes_min;
+    options.cooperative_copy_bytes_min = memory.cooperative.bytes_min;
     options.mapped_copy_bytes_min = memory.mapped_bytes_min(group_.ranks_per_cpu);
     // Where a rank has little address space left, all messages and shares go in shorter pieces.
     const std::uint64_t times_less = std::max(options.ring_bytes / ring_room_, std::uint64_t{1});
     options.slot_bytes_max = static_cast<std::uint32_t>(options.slot_bytes_max / times_less);
-    options.board_bytes_max = static_cast<std::uint32_t>(options.board_bytes_max / times_less);
+    options.flag_slot_bytes_max =
+        static_cast<std::uint32_t>(options.flag_slot_bytes_max / times_less);
     options.ring_bytes = std::min(memory.ring_bytes(group_.ranks_per_cpu), ring_room_);
     options.own_processors = group_.ranks_per_cpu <= 1;
     options.cache_bytes = memory.cache(cost::Cache::l3).capacity_bytes;
@@ -410,14 +411,14 @@ void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
         return;
     }
     group_.staging_bytes = ~std::uint64_t{0};
-    group_.board_bytes = ~std::uint64_t{0};
+    group_.flag_slot_bytes = ~std::uint64_t{0};
     group_.buffers_in_heap = true;
     for (Rank rank = 0; rank < group_.placement.rank_count(); ++rank) {
         if (group_.local_ranks(rank).size() > 1) {
             const ShmOffer& offer = offers[static_cast<std::size_t>(rank)];
             group_.staging_bytes = std::min(group_.staging_bytes, offer.address.staging_bytes);
-            group_.board_bytes =
-                std::min<std::uint64_t>(group_.board_bytes, offer.address.board_shape.slot_bytes);
+            group_.flag_slot_bytes = std::min<std::uint64_t>(
+                group_.flag_slot_bytes, offer.address.flag_slot_shape.slot_bytes);
             group_.buffers_in_heap = group_.buffers_in_heap && offer.serves_malloc != 0;
         }
     }

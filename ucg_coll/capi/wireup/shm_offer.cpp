@@ -30,13 +30,13 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.far_copy_bytes_min)
         .value(options.near_ns)
         .value(options.mapped_copy_bytes_min)
-        .value(options.joint_copy_bytes_min)
+        .value(options.cooperative_copy_bytes_min)
         .value(std::uint32_t{options.own_processors})
         .value(options.cache_bytes)
         .value(options.outstanding_max)
         .value(options.staging_bytes)
-        .value(options.board_depth)
-        .value(options.board_bytes_max)
+        .value(options.flag_slot_depth)
+        .value(options.flag_slot_bytes_max)
         .digest();
 }
 

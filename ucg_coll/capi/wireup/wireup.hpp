@@ -30,8 +30,8 @@ struct WiredGroup {
     double network_message_ns = 0; ///< Of a short message there, one way; 0: as built in.
     CpuLoad load;                  ///< Of this host.
     double ranks_per_cpu = 1;      ///< Of the group, on the fullest machine.
-    /// Of each rank that has others on its host, for these: the longest share on a board,
-    std::uint64_t board_bytes = 0;
+    /// Of each rank that has others on its host, for these: the longest share on a flag slot,
+    std::uint64_t flag_slot_bytes = 0;
     std::uint64_t staging_bytes = 0; ///< and what it has for them to read.
     bool buffers_in_heap = false;    ///< All ranks' malloc is served from the shared heap.
     /// Each rank reads and writes the memory of all others of its host by the kernel.

@@ -11,7 +11,7 @@
 #include "ucg_coll/plan/levels/two_level.hpp"
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/network/network.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 
@@ -35,10 +35,11 @@ double delegates_swap_ns(const Facts& facts, const Swap& swap) {
 
 double on_host_exchange_ns(const Facts& facts, Rank count, std::uint64_t message_bytes,
                            std::uint64_t copied_bytes) {
-    return crowded_exchange_ns(facts, host_link(facts), 2 * copied_bytes, [&](const Link& link) {
-        return link.copy_ns(copied_bytes) +
-               alltoall_rotated_ns(link, count, message_bytes, kWindow);
-    });
+    return oversubscribed_exchange_ns(
+        facts, host_link(facts), 2 * copied_bytes, [&](const Link& link) {
+            return link.copy_ns(copied_bytes) +
+                   alltoall_rotated_ns(link, count, message_bytes, kWindow);
+        });
 }
 
 } // namespace ucg::plan

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "ucg_coll/plan/boards/boards.hpp"
-#include "ucg_coll/plan/boards/pieces.hpp"
-#include "ucg_coll/plan/boards/tree.hpp"
+#include "ucg_coll/plan/flag_slots/flag_slots.hpp"
+#include "ucg_coll/plan/flag_slots/pieces.hpp"
+#include "ucg_coll/plan/flag_slots/tree.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -14,31 +14,31 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-enum class Way : std::uint8_t { messages, boards, tree, memory };
+enum class Way : std::uint8_t { messages, flag_slots, tree, memory };
 
 /// A phase by each way, with a processor for each rank.
 struct Prices {
     double messages_ns = 0;
-    double boards_ns = std::numeric_limits<double>::infinity(); ///< They do not take it.
-    double tree_ns = std::numeric_limits<double>::infinity();   ///< The host has one level.
-    double memory_ns = std::numeric_limits<double>::infinity(); ///< Peers do not reach it.
+    double flag_slots_ns = std::numeric_limits<double>::infinity(); ///< They do not take it.
+    double tree_ns = std::numeric_limits<double>::infinity();       ///< The host has one level.
+    double memory_ns = std::numeric_limits<double>::infinity();     ///< Peers do not reach it.
 
-    double least_ns() const { return std::min({messages_ns, boards_ns, tree_ns, memory_ns}); }
+    double least_ns() const { return std::min({messages_ns, flag_slots_ns, tree_ns, memory_ns}); }
     Way way() const {
         const double least = least_ns();
         if (messages_ns <= least) {
             return Way::messages;
         }
-        if (boards_ns <= least) {
-            return Way::boards;
+        if (flag_slots_ns <= least) {
+            return Way::flag_slots;
         }
         return tree_ns <= least ? Way::tree : Way::memory;
     }
 };
 
-/// Do boards by the levels of the host take vectors of that length?
+/// Do flag slots by the levels of the host take vectors of that length?
 bool tree_takes(const Facts& facts, std::uint64_t bytes) {
-    return facts.shared.levels.count > 1 && boards_take(facts, bytes);
+    return facts.shared.levels.count > 1 && flag_slots_take(facts, bytes);
 }
 
 /// Ways up and down that may follow one another are of one tree.
@@ -48,31 +48,31 @@ TreeLimits tree_limits_for(const Facts& facts, std::uint64_t bytes) {
     });
 }
 
-// While one strip is read the next is made.
+// While one segment is read the next is made.
 constexpr std::uint32_t kRotation = 2;
-// Windows of input and output, and partial results: phases of one collective have one length of
-// strips, whichever of them read peers' memory.
+// Staging buffers of input and output, and partial results: phases of one collective have one
+// length of segments, whichever of them read peers' memory.
 constexpr std::uint32_t kPlaces = 3 * kRotation;
 
 /// Of a vector that is published; none, if it is not.
-Strips strips_of(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
-    return element_bytes > 0 ? strips_for(facts.shared, bytes, element_bytes, kRotation, kPlaces)
-                             : Strips{};
+Segments segments_of(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
+    return element_bytes > 0 ? segments_for(facts.shared, bytes, element_bytes, kRotation, kPlaces)
+                             : Segments{};
 }
 
-bool memory_takes(const Strips& strips) {
-    return strips.strip_bytes > 0 && strips.total_bytes > 0;
+bool memory_takes(const Segments& segments) {
+    return segments.segment_bytes > 0 && segments.total_bytes > 0;
 }
 
-/// Turns of boards are taken, and windows had, by all ranks; who has peers uses them.
+/// Turns of flag slots are taken, and staging buffers had, by all ranks; who has peers uses them.
 Way prepare(Builder& builder, const TwoLevels& levels, const Prices& prices,
-            const Strips& strips = {}) {
+            const Segments& segments = {}) {
     const Way way = prices.way();
     switch (way) {
     case Way::messages: break;
-    case Way::boards:
-    case Way::tree: builder.boards(); break;
-    case Way::memory: builder.window(strips.window_bytes()); break;
+    case Way::flag_slots:
+    case Way::tree: builder.flag_slots(); break;
+    case Way::memory: builder.staging_buffer(segments.staging_buffer_bytes()); break;
     }
     return levels.host().size() > 1 ? way : Way::messages;
 }
@@ -81,9 +81,9 @@ Prices barrier_prices(const Facts& facts) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{2 * barrier_tree_ns(link, count, barrier_tree_radix(link, count))};
-    if (boards_take(facts, 0)) {
-        prices.boards_ns =
-            to_root_by_boards_ns(facts, count, 0) + from_root_by_boards_ns(facts, count, 0, 0);
+    if (flag_slots_take(facts, 0)) {
+        prices.flag_slots_ns = to_root_by_flag_slots_ns(facts, count, 0) +
+                               from_root_by_flag_slots_ns(facts, count, 0, 0);
     }
     if (tree_takes(facts, 0)) {
         const TreeLimits limits = tree_limits_for(facts, 0);
@@ -93,37 +93,39 @@ Prices barrier_prices(const Facts& facts) {
     return prices;
 }
 
-Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Strips& strips, Boards boards) {
+Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Segments& segments,
+                    FlagSlots flag_slots) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{bcast_best_ns(link, count, bytes)};
-    if (boards_take(facts, bytes)) {
-        prices.boards_ns = from_root_by_boards_ns(facts, count, bytes, bytes) + link.copy_ns(bytes);
+    if (flag_slots_take(facts, bytes)) {
+        prices.flag_slots_ns =
+            from_root_by_flag_slots_ns(facts, count, bytes, bytes) + link.copy_ns(bytes);
     }
-    if (boards == Boards::unused && tree_takes(facts, bytes)) {
+    if (flag_slots == FlagSlots::unused && tree_takes(facts, bytes)) {
         prices.tree_ns = down_tree_ns(facts, tree_limits_for(facts, bytes), bytes);
     }
-    if (memory_takes(strips)) {
-        prices.memory_ns = read_by_strips_ns(facts, strips);
+    if (memory_takes(segments)) {
+        prices.memory_ns = read_by_segments_ns(facts, segments);
     }
     return prices;
 }
 
 /// Trees in memory combine by place, not by rank.
 Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
-                     const Strips& strips) {
+                     const Segments& segments) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{reduce_best_ns(link, count, leader, bytes, op)};
-    if (boards_take(facts, bytes)) {
-        prices.boards_ns =
-            to_root_by_boards_ns(facts, count, bytes) + combining_boards_ns(facts, count, bytes);
+    if (flag_slots_take(facts, bytes)) {
+        prices.flag_slots_ns = to_root_by_flag_slots_ns(facts, count, bytes) +
+                               combining_flag_slots_ns(facts, count, bytes);
     }
     if (tree_takes(facts, bytes) && tree_combines(facts, op.commutative)) {
         prices.tree_ns = up_tree_ns(facts, tree_limits_for(facts, bytes), TreeEnd::root, bytes);
     }
-    if (op.commutative && memory_takes(strips)) {
-        prices.memory_ns = climb_by_strips_ns(facts, strips);
+    if (op.commutative && memory_takes(segments)) {
+        prices.memory_ns = climb_by_segments_ns(facts, segments);
     }
     return prices;
 }
@@ -138,9 +140,9 @@ Prices gather_prices(const Facts& facts, std::uint64_t block_bytes) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{gather_best_ns(link, count, block_bytes)};
-    if (boards_take(facts, block_bytes)) {
-        prices.boards_ns = to_root_by_boards_ns(facts, count, block_bytes) +
-                           link.copy_ns(all_blocks_on_host(facts, block_bytes));
+    if (flag_slots_take(facts, block_bytes)) {
+        prices.flag_slots_ns = to_root_by_flag_slots_ns(facts, count, block_bytes) +
+                               link.copy_ns(all_blocks_on_host(facts, block_bytes));
     }
     return prices;
 }
@@ -150,9 +152,9 @@ Prices scatter_prices(const Facts& facts, std::uint64_t block_bytes) {
     const Rank count = facts.placement.ranks_per_host_max();
     const std::uint64_t all = all_blocks_on_host(facts, block_bytes);
     Prices prices{scatter_best_ns(link, count, block_bytes)};
-    if (boards_take(facts, all)) {
-        prices.boards_ns =
-            from_root_by_boards_ns(facts, count, all, block_bytes) + link.copy_ns(block_bytes);
+    if (flag_slots_take(facts, all)) {
+        prices.flag_slots_ns =
+            from_root_by_flag_slots_ns(facts, count, all, block_bytes) + link.copy_ns(block_bytes);
     }
     return prices;
 }
@@ -162,19 +164,19 @@ Rank leader_of(const TwoLevels& levels) {
 }
 
 /// Up a tree by place, to scratch that peers do not name.
-Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const Strips& strips,
+Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const Segments& segments,
             Slice source, Slice others) {
     const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place,
                           leader_of(levels));
-    const Climb climb(builder, sockets, strips, climb_radix(facts, strips));
+    const Climb climb(builder, sockets, segments, climb_radix(facts, segments));
     const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
-    climb_by_strips(builder, climb, strips, source, others, target);
+    climb_by_segments(builder, climb, segments, source, others, target);
     return target;
 }
 
 /// Out of the leader's memory, in one stage or two.
 void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
-                 const Strips& strips, Slice leaders, Slice data) {
+                 const Segments& segments, Slice leaders, Slice data) {
     const Rank leader = leader_of(levels);
     const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place, leader);
     const Team& host = levels.host();
@@ -184,19 +186,19 @@ void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
         members.push_back(host.rank((levels.host_leader() + step) % host.size()));
     }
     Stages stages(builder, facts);
-    if (read_in_two_stages(facts, strips.total_bytes)) {
+    if (read_in_two_stages(facts, segments.total_bytes)) {
         stages.add_two_stages(sockets);
     } else {
         stages.add(
             Team::of(members, (host.index() - levels.host_leader() + host.size()) % host.size()));
     }
-    read_by_strips(builder, stages, strips, at_rank(leader, leaders), data);
+    read_by_segments(builder, stages, segments, at_rank(leader, leaders), data);
 }
 
-BoardTree board_tree(const Facts& facts, const Builder& builder, const TwoLevels& levels,
-                     std::uint64_t bytes) {
-    return BoardTree(facts.placement, tree_limits_for(facts, bytes), builder.rank(),
-                     leader_of(levels));
+FlagSlotTree flag_slot_tree(const Facts& facts, const Builder& builder, const TwoLevels& levels,
+                            std::uint64_t bytes) {
+    return FlagSlotTree(facts.placement, tree_limits_for(facts, bytes), builder.rank(),
+                        leader_of(levels));
 }
 
 unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
@@ -208,9 +210,9 @@ unsigned tree_radix(const Facts& facts, const TwoLevels& levels) {
 void arrive_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
     UCG_ASSERT(levels.host_leader() == 0);
     switch (prepare(builder, levels, barrier_prices(facts))) {
-    case Way::boards: arrive_by_boards(builder, levels.host(), last); break;
+    case Way::flag_slots: arrive_by_flag_slots(builder, levels.host(), last); break;
     case Way::tree:
-        arrive_by_tree(builder, board_tree(facts, builder, levels, 0), TreeEnd::root, last);
+        arrive_by_tree(builder, flag_slot_tree(facts, builder, levels, 0), TreeEnd::root, last);
         break;
     case Way::messages:
     case Way::memory:
@@ -221,9 +223,10 @@ void arrive_on_host(Builder& builder, const Facts& facts, const TwoLevels& level
 
 void release_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, OpIds& last) {
     switch (prepare(builder, levels, barrier_prices(facts))) {
-    case Way::boards: release_by_boards(builder, levels.host(), last); break;
+    case Way::flag_slots: release_by_flag_slots(builder, levels.host(), last); break;
     case Way::tree:
-        release_by_tree(builder, board_tree(facts, builder, levels, 0), leader_of(levels), last);
+        release_by_tree(builder, flag_slot_tree(facts, builder, levels, 0), leader_of(levels),
+                        last);
         break;
     case Way::messages:
     case Way::memory:
@@ -237,45 +240,49 @@ double barrier_on_host_ns(const Facts& facts) {
 }
 
 void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice data,
-                   const Published& published, Boards boards) {
-    const Strips strips = strips_of(facts, data.length, published.element_bytes);
-    switch (prepare(builder, levels, bcast_prices(facts, data.length, strips, boards), strips)) {
+                   const Published& published, FlagSlots flag_slots) {
+    const Segments segments = segments_of(facts, data.length, published.element_bytes);
+    switch (prepare(builder, levels, bcast_prices(facts, data.length, segments, flag_slots),
+                    segments)) {
     case Way::messages:
         bcast_best(builder, levels.host(), host_link(facts), levels.host_leader(), data);
         break;
-    case Way::boards: bcast_by_boards(builder, levels.host(), levels.host_leader(), data); break;
-    case Way::tree:
-        bcast_by_tree(builder, board_tree(facts, builder, levels, data.length), leader_of(levels),
-                      data);
+    case Way::flag_slots:
+        bcast_by_flag_slots(builder, levels.host(), levels.host_leader(), data);
         break;
-    case Way::memory: read_leader(builder, facts, levels, strips, published.vector, data); break;
+    case Way::tree:
+        bcast_by_tree(builder, flag_slot_tree(facts, builder, levels, data.length),
+                      leader_of(levels), data);
+        break;
+    case Way::memory: read_leader(builder, facts, levels, segments, published.vector, data); break;
     }
 }
 
 double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes,
-                        Boards boards) {
-    return bcast_prices(facts, bytes, strips_of(facts, bytes, element_bytes), boards).least_ns();
+                        FlagSlots flag_slots) {
+    return bcast_prices(facts, bytes, segments_of(facts, bytes, element_bytes), flag_slots)
+        .least_ns();
 }
 
 /// Who leads differs between hosts; by which way it goes does not.
 Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice source,
                      Operator op, const Published& published) {
-    const Strips strips = strips_of(facts, source.length, published.element_bytes);
+    const Segments segments = segments_of(facts, source.length, published.element_bytes);
     const Way way =
-        prepare(builder, levels, reduce_prices(facts, 0, source.length, op, strips), strips);
+        prepare(builder, levels, reduce_prices(facts, 0, source.length, op, segments), segments);
     if (levels.host().size() == 1) {
         return source;
     }
     if (way == Way::memory) {
-        return climb(builder, facts, levels, strips, source, published.vector);
+        return climb(builder, facts, levels, segments, source, published.vector);
     }
     if (way == Way::tree) {
-        return reduce_by_tree(builder, board_tree(facts, builder, levels, source.length),
+        return reduce_by_tree(builder, flag_slot_tree(facts, builder, levels, source.length),
                               TreeEnd::root, source);
     }
     const Slice target = levels.leads() ? builder.scratch(source.length) : Slice{};
-    if (way == Way::boards) {
-        reduce_by_boards(builder, levels.host(), levels.host_leader(), source, target);
+    if (way == Way::flag_slots) {
+        reduce_by_flag_slots(builder, levels.host(), levels.host_leader(), source, target);
     } else {
         reduce_best(builder, levels.host(), host_link(facts), levels.host_leader(), source, target,
                     op);
@@ -285,31 +292,31 @@ Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& leve
 
 double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
                          std::uint64_t element_bytes) {
-    const Strips strips = strips_of(facts, bytes, element_bytes);
-    const Prices prices = reduce_prices(facts, 0, bytes, op, strips);
+    const Segments segments = segments_of(facts, bytes, element_bytes);
+    const Prices prices = reduce_prices(facts, 0, bytes, op, segments);
     return prices.way() == Way::messages
-               ? reduce_prices(facts, leader, bytes, op, strips).messages_ns
+               ? reduce_prices(facts, leader, bytes, op, segments).messages_ns
                : prices.least_ns();
 }
 
-static Boards used_by(const Prices& prices) {
-    return prices.way() == Way::boards ? Boards::used : Boards::unused;
+static FlagSlots used_by(const Prices& prices) {
+    return prices.way() == Way::flag_slots ? FlagSlots::used : FlagSlots::unused;
 }
 
-Boards used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
-                      std::uint64_t element_bytes) {
-    const Strips strips = strips_of(facts, bytes, element_bytes);
-    return used_by(reduce_prices(facts, 0, bytes, op, strips));
+FlagSlots used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
+                         std::uint64_t element_bytes) {
+    const Segments segments = segments_of(facts, bytes, element_bytes);
+    return used_by(reduce_prices(facts, 0, bytes, op, segments));
 }
 
-Boards used_to_gather(const Facts& facts, std::uint64_t block_bytes) {
+FlagSlots used_to_gather(const Facts& facts, std::uint64_t block_bytes) {
     return used_by(gather_prices(facts, block_bytes));
 }
 
 void gather_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice own,
                     const BlockMap& target, std::uint64_t block_bytes) {
-    if (prepare(builder, levels, gather_prices(facts, block_bytes)) == Way::boards) {
-        gather_by_boards(builder, levels.host(), levels.host_leader(), own, target);
+    if (prepare(builder, levels, gather_prices(facts, block_bytes)) == Way::flag_slots) {
+        gather_by_flag_slots(builder, levels.host(), levels.host_leader(), own, target);
     } else {
         gather_best(builder, levels.host(), host_link(facts), levels.host_leader(), own, target,
                     block_bytes);
@@ -322,8 +329,8 @@ double gather_on_host_ns(const Facts& facts, std::uint64_t block_bytes) {
 
 void scatter_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels,
                      const BlockMap& source, Slice own, std::uint64_t block_bytes) {
-    if (prepare(builder, levels, scatter_prices(facts, block_bytes)) == Way::boards) {
-        scatter_by_boards(builder, levels.host(), levels.host_leader(), source, own);
+    if (prepare(builder, levels, scatter_prices(facts, block_bytes)) == Way::flag_slots) {
+        scatter_by_flag_slots(builder, levels.host(), levels.host_leader(), source, own);
     } else {
         scatter_best(builder, levels.host(), host_link(facts), levels.host_leader(), source, own,
                      block_bytes);

@@ -1,10 +1,10 @@
 // Two-level prefix reductions: on each host those of its ranks, between hosts that of what whole
 // hosts have, whose result each host's ranks combine with their own. Only one rank of a host talks
-// to others: its last one, which has the host's sum first. On boards nobody reads what it has
+// to others: its last one, which has the host's sum first. On flag slots nobody reads what it has
 // itself, so that its share is free for what came from the hosts below.
 #include <algorithm>
 
-#include "ucg_coll/plan/boards/pieces.hpp"
+#include "ucg_coll/plan/flag_slots/pieces.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
 #include "ucg_coll/plan/levels/two_level.hpp"
 
@@ -24,8 +24,8 @@ constexpr std::array kNeeds = {kSeveralHosts, kSharedHost, kConsecutiveRanks};
 /// The phases on a host, to its ranks' prefixes and back from its last rank.
 struct OnHost {
     double messages_ns = 0;
-    double boards_ns = 0;
-    bool by_boards = false;
+    double flag_slots_ns = 0;
+    bool by_flag_slots = false;
 
     OnHost(const Facts& facts, const graph::Request& request) {
         const Link link = host_link(facts);
@@ -35,18 +35,18 @@ struct OnHost {
                            ? scan_recursive_doubling_ns(facts, link, count, bytes)
                            : exscan_recursive_doubling_ns(facts, link, count, bytes)) +
                       bcast_best_ns(link, count, bytes);
-        if (boards_take(facts, bytes)) {
-            boards_ns = boards_ns_of(facts, count, bytes);
-            by_boards = boards_ns < messages_ns;
+        if (flag_slots_take(facts, bytes)) {
+            flag_slots_ns = flag_slots_ns_of(facts, count, bytes);
+            by_flag_slots = flag_slots_ns < messages_ns;
         }
     }
 
-    static double boards_ns_of(const Facts& facts, Rank count, std::uint64_t bytes) {
-        return plan::boards_ns(facts, {count - 1, count - 1, bytes, bytes}) +
-               combining_boards_ns(facts, count, bytes) +
-               from_root_by_boards_ns(facts, count, bytes, bytes);
+    static double flag_slots_ns_of(const Facts& facts, Rank count, std::uint64_t bytes) {
+        return plan::flag_slots_ns(facts, {count - 1, count - 1, bytes, bytes}) +
+               combining_flag_slots_ns(facts, count, bytes) +
+               from_root_by_flag_slots_ns(facts, count, bytes, bytes);
     }
-    double ns() const { return by_boards ? boards_ns : messages_ns; }
+    double ns() const { return by_flag_slots ? flag_slots_ns : messages_ns; }
 };
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
@@ -66,11 +66,11 @@ class Prefix {
           target_(builder.output(0, request.bytes)), host_(facts.placement.host(builder.rank())),
           team_(Team::of(facts.placement.ranks_on(host_),
                          facts.placement.index_on_host(builder.rank()))),
-          by_boards_(OnHost(facts, request).by_boards) {}
+          by_flag_slots_(OnHost(facts, request).by_flag_slots) {}
 
     void run() {
-        if (by_boards_) {
-            builder_.boards();
+        if (by_flag_slots_) {
+            builder_.flag_slots();
         }
         const Slice here = on_host();
         Slice below = host_ > 0 ? builder_.scratch(bytes_) : Slice{};
@@ -102,7 +102,7 @@ class Prefix {
             return inclusive_ ? own_ : Slice{};
         }
         const Slice here = has_prefix() ? builder_.scratch(bytes_) : Slice{};
-        if (!by_boards_) {
+        if (!by_flag_slots_) {
             if (inclusive_) {
                 scan_recursive_doubling(builder_, team_, own_, here);
             } else {
@@ -116,7 +116,7 @@ class Prefix {
         std::vector<Slice> operands;
         operands.reserve(team_.index() + 1);
         for (Rank index = 0; index < team_.index(); ++index) {
-            operands.push_back(Builder::board(team_.rank(index), 0, bytes_));
+            operands.push_back(Builder::flag_slot(team_.rank(index), 0, bytes_));
         }
         if (inclusive_) {
             operands.push_back(own_);
@@ -154,8 +154,8 @@ class Prefix {
         if (team_.size() == 1) {
             return;
         }
-        if (by_boards_) {
-            bcast_by_boards(builder_, team_, team_.size() - 1, below);
+        if (by_flag_slots_) {
+            bcast_by_flag_slots(builder_, team_, team_.size() - 1, below);
         } else {
             bcast_best(builder_, team_, host_link(facts_), team_.size() - 1, below);
         }
@@ -169,7 +169,7 @@ class Prefix {
     Slice target_;
     std::uint32_t host_;
     Team team_; ///< The ranks of this host.
-    bool by_boards_;
+    bool by_flag_slots_;
 };
 
 template <Collective collective>

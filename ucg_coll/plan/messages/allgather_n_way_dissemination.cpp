@@ -7,7 +7,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/dissemination.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -123,7 +123,7 @@ class Price {
             first ? link_.copy_ns(longest_) : 0, &link_); // The own block, while messages travel.
         // A run around the end of the vector is packed, and unpacked where it goes.
         return ns + (first ? 0 : 2 * link_.copy_ns(bytes)) +
-               (peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0);
+               (peers > 1 ? link.contention_ns(bytes_of(coming)) : 0);
     }
 
     /// A run of neighbours' blocks is as long as the longest of them, or has all there is.
@@ -151,7 +151,7 @@ using Row = DisseminationRow<Price, build_as>;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const DisseminationRounds rounds = Row::cheapest(facts, request);
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         2 * all_blocks(request), [&](const Link& link) { return Price(link, request)(rounds); });
 }

@@ -7,7 +7,7 @@
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::array kNeeds = {Need{
     }}};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         2 * all_blocks(request), [&](const Link& link) {
             return allgather_recursive_doubling_ns(link, request.rank_count, request.bytes);

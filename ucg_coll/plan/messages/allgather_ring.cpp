@@ -4,7 +4,7 @@
 // section 3.1.
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
         2 * all_blocks(request), [&](const Link& link) {
             return allgather_ring_ns(link, request.rank_count, longest_block(request));

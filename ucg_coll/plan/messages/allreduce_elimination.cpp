@@ -5,7 +5,7 @@
 #include "ucg_coll/plan/messages/elimination.hpp"
 #include "ucg_coll/plan/messages/fold.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -14,7 +14,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense), 6 * request.bytes, [&](const Link& link) {
             return allreduce_elimination_ns(link, request.rank_count, request.bytes);
         });

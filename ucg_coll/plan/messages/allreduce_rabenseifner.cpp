@@ -1,13 +1,13 @@
 // Rabenseifner's allreduce ("Optimization of collective reduction operations", 2004):
 // reduce-scatter by recursive halving, then allgather by recursive doubling, with the fold to a
-// power of two. Long vectors go in strips.
+// power of two. Long vectors go in segments.
 #include <algorithm>
 #include <numeric>
 
 #include "ucg_coll/plan/messages/halving.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
-#include "ucg_coll/plan/parts/strips.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
+#include "ucg_coll/plan/parts/segments.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -15,14 +15,14 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// A vector that caches do not hold goes in strips that they do: what a rank receives is combined,
-/// and what it has combined is sent, while it is there. Own and received halves, the result and the
-/// partner's copy of it come to two strips, or half the cache.
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    constexpr std::uint64_t kStripsPerCache = 4;
+/// A vector that caches do not hold goes in segments that they do: what a rank receives is
+/// combined, and what it has combined is sent, while it is there. Own and received halves, the
+/// result and the partner's copy of it come to two segments, or half the cache.
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    constexpr std::uint64_t kSegmentsPerCache = 4;
     const std::uint64_t unit = std::lcm(request.element_bytes, std::uint64_t{kCacheLine});
     const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
-    return {request.bytes, std::max(cache / kStripsPerCache / unit, std::uint64_t{1}) * unit, 1};
+    return {request.bytes, std::max(cache / kSegmentsPerCache / unit, std::uint64_t{1}) * unit, 1};
 }
 
 /// Of `bytes` of a vector of `vector_bytes`.
@@ -37,15 +37,15 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
            halving_reduce_ns(link, size, bytes, vector_bytes);
 }
 
-double strips_ns(const Facts& facts, const graph::Request& request) {
+double segments_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense).in_exchanges();
-    return for_strips_ns(strips_of(facts, request), [&](std::uint64_t bytes) {
+    return for_segments_ns(segments_of(facts, request), [&](std::uint64_t bytes) {
         return part_ns(link, request.rank_count, bytes, request.bytes);
     });
 }
 
 double whole_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * request.bytes),
         5 * request.bytes, [&](const Link& link) {
             return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes);
@@ -53,13 +53,14 @@ double whole_ns(const Facts& facts, const graph::Request& request) {
 }
 
 /// Between the turns of a rank the others of its processor have its cache.
-bool goes_in_strips(const Facts& facts, const graph::Request& request) {
-    return facts.ranks_per_cpu <= 1 && request.bytes > strips_of(facts, request).strip_bytes &&
-           strips_ns(facts, request) < whole_ns(facts, request);
+bool goes_in_segments(const Facts& facts, const graph::Request& request) {
+    return facts.ranks_per_cpu <= 1 && request.bytes > segments_of(facts, request).segment_bytes &&
+           segments_ns(facts, request) < whole_ns(facts, request);
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return goes_in_strips(facts, request) ? strips_ns(facts, request) : whole_ns(facts, request);
+    return goes_in_segments(facts, request) ? segments_ns(facts, request)
+                                            : whole_ns(facts, request);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -68,15 +69,15 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     const Slice source = contribution(builder, request);
     const Slice target = builder.output(0, request.bytes);
     const Operator op = operator_of(request);
-    if (!goes_in_strips(facts, request)) {
+    if (!goes_in_segments(facts, request)) {
         allreduce_rabenseifner(builder, team, source, target, op);
         return builder.finish();
     }
-    const std::uint64_t strip = strips_of(facts, request).strip_bytes;
-    const std::uint64_t rest = request.bytes % strip;
-    builder.begin_repeat(request.bytes - rest, strip);
-    allreduce_rabenseifner(builder, team, advance(part(source, 0, strip)),
-                           advance(part(target, 0, strip)), op);
+    const std::uint64_t segment = segments_of(facts, request).segment_bytes;
+    const std::uint64_t rest = request.bytes % segment;
+    builder.begin_repeat(request.bytes - rest, segment);
+    allreduce_rabenseifner(builder, team, advance(part(source, 0, segment)),
+                           advance(part(target, 0, segment)), op);
     builder.end_repeat();
     if (rest > 0) {
         allreduce_rabenseifner(builder, team, part(source, request.bytes - rest, rest),

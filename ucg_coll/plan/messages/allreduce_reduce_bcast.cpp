@@ -3,7 +3,7 @@
 // Snir (HPDC 2013), section 2.2, by messages.
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -21,8 +21,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         reduce_knomial_once_ns(link, count, bytes, reduce_knomial_radix(link, count, bytes)) +
         bcast_knomial_once_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes),
                               price::Source::fresh);
-    const std::uint64_t vectors = link.combines_in_place(bytes) ? 3 : 4; // Or to scratch.
-    return crowded_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {
+    const std::uint64_t vectors = link.combines_on_arrival(bytes) ? 3 : 4; // Or to scratch.
+    return oversubscribed_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {
         return all_but_one(count) *
                (2 * work.link().message_ns(bytes) + work.link().reduce_ns(2, bytes));
     });

@@ -4,7 +4,7 @@
 // to four where it is no power of two.
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -18,7 +18,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Operator op = operator_of(request);
     const BlockChoices choices =
         allreduce_reduce_scatter_allgather_choices(flat.in_exchanges(), count, request.bytes, op);
-    return crowded_exchange_ns(facts, flat, 5 * request.bytes, [&](const Link& link) {
+    return oversubscribed_exchange_ns(facts, flat, 5 * request.bytes, [&](const Link& link) {
         return allreduce_reduce_scatter_allgather_ns(link, count, request.bytes, op, choices);
     });
 }

@@ -7,7 +7,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -18,7 +18,7 @@ using graph::Slice;
 constexpr std::array kNeeds = {kCommutative};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
             return allreduce_ring_ns(link, request.rank_count, request.bytes);
         });

@@ -13,7 +13,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/network/network.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -41,11 +41,11 @@ double hops_ratio(Rank count) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * request.bytes;
-    const double alone_ns =
-        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes),
-                            4 * all_bytes, [&](const Link& link) {
-                                return alltoall_bruck_ns(link, request.rank_count, request.bytes);
-                            });
+    const double alone_ns = oversubscribed_exchange_ns(
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes), 4 * all_bytes,
+        [&](const Link& link) {
+            return alltoall_bruck_ns(link, request.rank_count, request.bytes);
+        });
     return contended_ns(facts, alone_ns, hops_ratio(request.rank_count), request.bytes);
 }
 

@@ -8,7 +8,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/network/network.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -32,11 +32,11 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
     const Rank own = own_window(facts, collective, block, window);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
-    const double alone_ns =
-        crowded_exchange_ns(facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes),
-                            3 * all_bytes, [&](const Link& link) {
-                                return alltoall_rotated_ns(link, request.rank_count, block, own);
-                            });
+    const double alone_ns = oversubscribed_exchange_ns(
+        facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_bytes), 3 * all_bytes,
+        [&](const Link& link) {
+            return alltoall_rotated_ns(link, request.rank_count, block, own);
+        });
     return contended_ns(facts, alone_ns, 1, block);
 }
 
@@ -168,12 +168,12 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     const Rank further = count - 1 - first;
     const Rank full_windows = further / window;
     const Rank last = further % window;
-    const double meeting_ns =
+    const double contention_ns =
         count > 2 && link.is_bound_by_way_out(block_bytes)
-            ? link.meeting_ns(static_cast<std::uint64_t>(count - 1) * block_bytes)
+            ? link.contention_ns(static_cast<std::uint64_t>(count - 1) * block_bytes)
             : 0;
     return steps_ns(first, copy_ns) + full_windows * steps_ns(window, 0) +
-           (last > 0 ? steps_ns(last, 0) : 0) + meeting_ns;
+           (last > 0 ? steps_ns(last, 0) : 0) + contention_ns;
 }
 
 const Algorithm kAlltoallPairwise = row<graph::Collective::alltoall, kPairwise>();

@@ -3,7 +3,7 @@
 // InfiniBand", 2006.
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -13,7 +13,7 @@ using graph::Builder;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense);
     const unsigned radix = barrier_dissemination_radix(link, request.rank_count);
-    return crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
+    return oversubscribed_exchange_ns(facts, link, 0, [&](const Link& prices) {
         return barrier_dissemination_ns(prices, request.rank_count, radix);
     });
 }

@@ -5,7 +5,7 @@
 
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -154,7 +154,7 @@ double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank coun
     const Signals signals = signals_of(link);
     const unsigned radix = barrier_tree_radix(link, count);
     const double span_ns = arrive_ns(signals, count, radix) + release_ns(signals, count, radix);
-    return crowded_ns(facts, link, 0, span_ns, [&](const Work& work) {
+    return oversubscribed_ns(facts, link, 0, span_ns, [&](const Work& work) {
         return 2 * all_but_one(count) * work.link().message_ns(0);
     });
 }

@@ -4,7 +4,7 @@
 #include "ucg_coll/plan/messages/dissemination.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -46,8 +46,9 @@ using Row = DisseminationRow<Price, build_as>;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const DisseminationRounds rounds = Row::cheapest(facts, request);
-    return crowded_exchange_ns(facts, flat_link(facts, Traffic::dense), 0,
-                               [&](const Link& link) { return Price(link, request)(rounds); });
+    return oversubscribed_exchange_ns(
+        facts, flat_link(facts, Traffic::dense), 0,
+        [&](const Link& link) { return Price(link, request)(rounds); });
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // carries the vector once, however many ranks there are.
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -14,8 +14,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const std::uint64_t segment = bcast_chain_segment(link, request.rank_count, request.bytes);
     const double span_ns = bcast_chain_ns(link, request.rank_count, request.bytes, segment);
-    return crowded_pieces_ns(facts, link, request, span_ns, divide_up(request.bytes, segment),
-                             [&](const Work& work) { return work.link().message_ns(segment); });
+    return oversubscribed_pieces_ns(
+        facts, link, request, span_ns, divide_up(request.bytes, segment),
+        [&](const Work& work) { return work.link().message_ns(segment); });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

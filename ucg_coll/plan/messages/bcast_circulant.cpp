@@ -5,8 +5,8 @@
 #include "ucg_coll/plan/messages/circulant.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/needs.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -34,7 +34,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t phases = bcast_circulant_phases(link, count, request.bytes);
     const double span_ns = bcast_circulant_ns(link, count, request.bytes, phases);
     const std::uint64_t blocks = circulant_block_count(count, phases);
-    return crowded_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
+    return oversubscribed_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
         return work.link().message_ns(request.bytes / blocks);
     });
 }

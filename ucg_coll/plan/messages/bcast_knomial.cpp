@@ -2,9 +2,9 @@
 // tree.
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
 #include "ucg_coll/plan/parts/knomial_prices.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,7 +16,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse);
     const unsigned radix = bcast_knomial_radix(link, request.rank_count, request.bytes);
     const double span_ns = bcast_knomial_ns(link, request.rank_count, request.bytes, radix);
-    return crowded_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+    return oversubscribed_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
         return all_but_one(request.rank_count) * work.link().message_ns(request.bytes);
     });
 }

@@ -7,7 +7,7 @@
 #include "ucg_coll/plan/messages/binomial.hpp"
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -50,7 +50,7 @@ Way way_of(const Facts& facts, const graph::Request& request) {
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const Way way = way_of(facts, request);
-    return crowded_exchange_ns(facts, way.link, request.bytes, [&](const Link& link) {
+    return oversubscribed_exchange_ns(facts, way.link, request.bytes, [&](const Link& link) {
         return bcast_scatter_allgather_ns(link, request.rank_count, request.bytes, way.choices);
     });
 }
@@ -143,7 +143,7 @@ AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request&
 
 double bcast_allgather_ns(const Facts& facts, const graph::Request& request) {
     const AllgatherChoice choice = bcast_allgather_choice(facts, request);
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense), request.bytes, [&](const Link& link) {
             return bcast_allgather_ns(link, request.rank_count, request.bytes, choice);
         });

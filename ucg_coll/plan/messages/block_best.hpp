@@ -1,8 +1,8 @@
 // The cheapest piece that moves or combines one block per member of a team: what the stages of
 // composed algorithms take, of which whole vectors are blocks, and of two-level ones.
 //
-// Where the price of an algorithm is asked for under several links, as crowding.hpp does, the piece
-// is chosen once, by the link that all ranks know, and priced under the others.
+// Where the price of an algorithm is asked for under several links, as oversubscription.hpp does,
+// the piece is chosen once, by the link that all ranks know, and priced under the others.
 #pragma once
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"

@@ -96,11 +96,11 @@ double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root 
 // Reduce-scatter: block i of all members' `source`, combined, to member i's `target`, which may
 // overlap `source`. Blocks lie end to end.
 
-/// For commutative operators. Blocks of one length go in strips, if they are longer than
-/// `strip_bytes`, which is a multiple of whole elements and cache lines.
+/// For commutative operators. Blocks of one length go in segments, if they are longer than
+/// `segment_bytes`, which is a multiple of whole elements and cache lines.
 void reduce_scatter_recursive_halving(graph::Builder& builder, const Team& team,
                                       const BlockMap& source, graph::Slice target,
-                                      std::uint64_t strip_bytes);
+                                      std::uint64_t segment_bytes);
 double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::uint64_t total,
                                            std::uint64_t longest);
 

@@ -7,8 +7,8 @@
 #include "ucg_coll/plan/messages/binomial.hpp"
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial_prices.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -132,7 +132,7 @@ double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Roo
     const Rank count = request.rank_count;
     const double span_ns = binomial_blocks_ns(link, count, request.bytes, root);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;
-    return crowded_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
+    return oversubscribed_ns(facts, link, all_bytes, span_ns, [&](const Work& work) {
         // At each level half of all blocks move.
         return tree_depth(count, 2) * work.link().message_ns(all_bytes / 2) / count;
     });

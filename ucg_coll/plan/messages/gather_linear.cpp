@@ -1,7 +1,7 @@
 // Linear gather: the root receives every block from its owner, a window of messages at a time.
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -43,7 +43,7 @@ double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root 
     const Rank count = request.rank_count;
     const std::uint64_t block = uniform_bytes(request);
     const double span_ns = link.root_blocks_ns(count, block, root);
-    return crowded_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
+    return oversubscribed_ns(facts, link, 3 * block, span_ns, [&](const Work& work) {
         return work.link().copy_ns(block) / count +
                all_but_one(count) * work.link().message_ns(block);
     });

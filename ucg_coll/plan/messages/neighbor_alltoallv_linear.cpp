@@ -7,7 +7,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/edges.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -32,7 +32,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t peers = divide_up(from_host, ranks);
     const std::uint64_t message = divide_up(crossing.bytes, crossing.rank_pairs);
     return host_link(facts).message_ns(0) +
-           crowded_exchange_ns(facts, link, 2 * peers * message, [&](const Link& shared) {
+           oversubscribed_exchange_ns(facts, link, 2 * peers * message, [&](const Link& shared) {
                return alltoall_rotated_ns(shared, static_cast<Rank>(peers) + 1, message, kWindow);
            });
 }

@@ -5,7 +5,7 @@
 
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -72,7 +72,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t segment =
         reduce_chain_segment(link, count, request.root, request.bytes, operator_of(request));
     const double span_ns = reduce_chain_ns(link, count, request.root, request.bytes, segment);
-    return crowded_pieces_ns(
+    return oversubscribed_pieces_ns(
         facts, link, request, span_ns, divide_up(request.bytes, segment), [&](const Work& work) {
             return work.link().message_ns(segment) + work.link().reduce_ns(2, segment);
         });

@@ -7,8 +7,8 @@
 #include "ucg_coll/plan/messages/circulant.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/needs.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -161,7 +161,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double span_ns = reduce_circulant_ns(link, count, request.bytes, phases);
     const std::uint64_t blocks = circulant_block_count(count, phases);
     const std::uint64_t block = request.bytes / blocks;
-    return crowded_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
+    return oversubscribed_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
         return work.link().message_ns(block) + work.link().reduce_ns(2, block);
     });
 }

@@ -5,9 +5,9 @@
 
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
 #include "ucg_coll/plan/parts/knomial_prices.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -134,8 +134,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const unsigned radix = reduce_knomial_radix(link, request.rank_count, request.bytes);
     const double span_ns = reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
                                              operator_of(request), radix);
-    const std::uint64_t vectors = link.combines_in_place(request.bytes) ? 2 : 4; // Or to scratch.
-    return crowded_ns(facts, link, vectors * request.bytes, span_ns, [&](const Work& work) {
+    const std::uint64_t vectors = link.combines_on_arrival(request.bytes) ? 2 : 4; // Or to scratch.
+    return oversubscribed_ns(facts, link, vectors * request.bytes, span_ns, [&](const Work& work) {
         return all_but_one(request.rank_count) *
                (work.link().message_ns(request.bytes) + work.link().reduce_ns(2, request.bytes));
     });

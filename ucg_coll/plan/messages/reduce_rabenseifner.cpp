@@ -2,7 +2,7 @@
 // by recursive halving, then a binomial gather to the root, which always acts in the fold.
 #include "ucg_coll/plan/messages/halving.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -11,7 +11,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * request.bytes),
         4 * request.bytes, [&](const Link& link) {
             return reduce_rabenseifner_ns(link, request.rank_count, request.bytes,

@@ -3,7 +3,7 @@
 // any number of members takes part without a fold, and the root combines no more than others do.
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -17,7 +17,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Operator op = operator_of(request);
     const ReduceBlockChoices choices =
         reduce_scatter_gather_choices(flat.in_exchanges(), count, request.bytes, op);
-    return crowded_exchange_ns(facts, flat, 4 * request.bytes, [&](const Link& link) {
+    return oversubscribed_exchange_ns(facts, flat, 4 * request.bytes, [&](const Link& link) {
         return reduce_scatter_gather_ns(link, count, request.bytes, op, choices);
     });
 }

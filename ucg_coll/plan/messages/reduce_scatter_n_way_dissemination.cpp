@@ -13,7 +13,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/dissemination.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -175,7 +175,7 @@ class Price {
                                   Link::round_of(peers), 0, &link_);
         // One message of most members goes around the end of their vector and is packed.
         ns += first && round.distance > 1 ? link_.copy_ns(bytes) : 0;
-        ns += peers > 1 ? link.meeting_ns(bytes_of(coming)) : 0;
+        ns += peers > 1 ? link.contention_ns(bytes_of(coming)) : 0;
         return ns + link.reduce_arrived_ns(static_cast<unsigned>(peers) + 1,
                                            bytes_of(static_cast<Rank>(round.distance)), total_);
     }
@@ -205,7 +205,7 @@ using Row = DisseminationRow<Price, build_as>;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const DisseminationRounds rounds = Row::cheapest(facts, request);
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) { return Price(link, request)(rounds); });
 }

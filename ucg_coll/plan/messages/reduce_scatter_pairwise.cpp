@@ -11,7 +11,7 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -24,7 +24,7 @@ using graph::Slice;
 constexpr Rank kFanIn = 8;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             return reduce_scatter_pairwise_ns(link, request.rank_count, longest_block(request));
@@ -158,11 +158,11 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     }
     const std::uint64_t total = longest * static_cast<std::uint64_t>(count);
     // The messages of a batch are on their way at once.
-    const double meeting_ns = count > 2 ? link.meeting_ns(total - longest) : 0;
+    const double contention_ns = count > 2 ? link.contention_ns(total - longest) : 0;
     const auto steps_ns = [&](const Link& step) {
         return step.phase_ns(longest, price::Source::settled, Link::round_of(count - 1));
     };
-    const double messages_ns = link.to_all_ns(1, count, steps_ns) + meeting_ns;
+    const double messages_ns = link.to_all_ns(1, count, steps_ns) + contention_ns;
     if (count - 1 <= 2 * kFanIn) { // Combined in one pass.
         return messages_ns + link.reduce_arrived_ns(static_cast<unsigned>(count), longest, total);
     }

@@ -1,8 +1,8 @@
 // Recursive-halving reduce-scatter: partners half the team apart exchange halves of the vector,
 // combine, and go on with the half they keep. Partners are far apart when the vector is long so
 // that the blocks kept lie together; that mixes ranks, hence for commutative operators. Other sizes
-// than powers of two are folded. Long vectors are exchanged in strips. Thakur, Rabenseifner, Gropp,
-// "Optimization of collective communication operations in MPICH", 2005, section 3.4.
+// than powers of two are folded. Long vectors are exchanged in segments. Thakur, Rabenseifner,
+// Gropp, "Optimization of collective communication operations in MPICH", 2005, section 3.4.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -10,8 +10,8 @@
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/fold.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
-#include "ucg_coll/plan/parts/strips.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
+#include "ucg_coll/plan/parts/segments.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -21,27 +21,27 @@ using graph::Slice;
 
 /// What is exchanged in pieces: of blocks that do not fit the own cache with what comes and the
 /// result. Between the turns of a rank the others of its processor have that cache.
-std::uint64_t strip_bytes(const Facts& facts, const graph::Request& request) {
+std::uint64_t segment_bytes(const Facts& facts, const graph::Request& request) {
     const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
-    const bool strips = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
-    return !strips ? all_blocks(request)
-                   : round_up(kStripBytesMax,
-                              std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
+    const bool segments = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
+    return !segments ? all_blocks(request)
+                     : round_up(kSegmentBytesMax,
+                                std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
 }
 
-/// An exchange of so many bytes of vectors of `total` in strips, or in one, which are combined.
+/// An exchange of so many bytes of vectors of `total` in segments, or in one, which are combined.
 double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, price::Source source,
-                   std::uint64_t strip_bytes) {
-    const std::uint64_t strip = std::min(bytes, strip_bytes);
-    const double further = bytes > 0 ? static_cast<double>(divide_up(bytes, strip) - 1) : 0;
+                   std::uint64_t segment_bytes) {
+    const std::uint64_t segment = std::min(bytes, segment_bytes);
+    const double further = bytes > 0 ? static_cast<double>(divide_up(bytes, segment) - 1) : 0;
     const double first_ns =
-        source == price::Source::settled ? link.message_ns(strip) : link.passing_on_ns(strip);
-    return first_ns + further * link.relay_ns(strip, source) +
-           (further + 1) * link.combining_ns(strip, total);
+        source == price::Source::settled ? link.message_ns(segment) : link.passing_on_ns(segment);
+    return first_ns + further * link.relay_ns(segment, source) +
+           (further + 1) * link.combining_ns(segment, total);
 }
 
 double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
-                std::uint64_t strip_bytes) {
+                std::uint64_t segment_bytes) {
     if (count == 1) {
         return link.copy_ns(total);
     }
@@ -57,23 +57,23 @@ double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t
         const bool settled = 2 * distance == acting && !folds(count);
         ns += exchange_ns(link.within(2 * static_cast<std::uint64_t>(distance)), bytes, total,
                           settled ? price::Source::settled : price::Source::fresh,
-                          distance == 1 ? strip_bytes : bytes);
+                          distance == 1 ? segment_bytes : bytes);
     }
     return ns;
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t strip = strip_bytes(facts, request);
-    return crowded_exchange_ns(
+    const std::uint64_t segment = segment_bytes(facts, request);
+    return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
-            // What comes stays in the cache, which no price of a strip says: measured, strips take
-            // less than the whole, though each has a message.
-            const auto with_strips_of = [&](std::uint64_t bytes) {
+            // What comes stays in the cache, which no price of a segment says: measured, segments
+            // take less than the whole, though each has a message.
+            const auto with_segments_of = [&](std::uint64_t bytes) {
                 return price_ns(link, request.rank_count, all_blocks(request),
                                 longest_block(request), bytes);
             };
-            return std::min(with_strips_of(strip), with_strips_of(all_blocks(request)));
+            return std::min(with_segments_of(segment), with_segments_of(all_blocks(request)));
         });
 }
 
@@ -81,7 +81,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     Builder builder(request, rank, kReduceScatterRecursiveHalving.name);
     reduce_scatter_recursive_halving(
         builder, Team::whole(request.rank_count, rank), reduce_scatter_source(builder, request),
-        reduce_scatter_target(builder, request), strip_bytes(facts, request));
+        reduce_scatter_target(builder, request), segment_bytes(facts, request));
     return builder.finish();
 }
 
@@ -121,20 +121,20 @@ class Vector {
 
 /// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`. In
 /// place, which not all ranks need be, that overlaps what is combined.
-void exchange_in_strips(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
-                        Slice target, std::uint64_t strip_bytes) {
+void exchange_in_segments(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
+                          Slice target, std::uint64_t segment_bytes) {
     constexpr std::uint32_t kRotation = 2;
-    const Strips strips = {kept.length, strip_bytes, kRotation};
-    const Slice places = builder.scratch(strips.window_bytes());
+    const Segments segments = {kept.length, segment_bytes, kRotation};
+    const Slice places = builder.scratch(segments.staging_buffer_bytes());
     const bool aside = overlap(kept, target) || overlap(sent, target);
     const Slice result = aside ? builder.scratch(kept.length) : target;
-    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
-        const Slice received = strip.scratch(places, strips);
-        builder.send(peer, strip.of(sent));
-        const graph::OpId came = builder.recv(peer, received, strip.after);
-        const Slice own = strip.of(kept);
+    for_each_segment(builder, segments, kRotation, [&](const Segment& segment) {
+        const Slice received = segment.scratch(places, segments);
+        builder.send(peer, segment.of(sent));
+        const graph::OpId came = builder.recv(peer, received, segment.after);
+        const Slice own = segment.of(kept);
         const std::array operands = upper ? std::array{received, own} : std::array{own, received};
-        return StripOps{came, {builder.reduce(operands, strip.of(result), std::array{came})}};
+        return SegmentOps{came, {builder.reduce(operands, segment.of(result), std::array{came})}};
     });
     if (aside) {
         builder.copy(result, target);
@@ -143,7 +143,7 @@ void exchange_in_strips(Builder& builder, Rank peer, Slice sent, Slice kept, boo
 
 /// The halving among acting members. Returns the result for the blocks of this position.
 Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& vector,
-            Slice partial, Slice target, std::uint64_t strip_bytes) {
+            Slice partial, Slice target, std::uint64_t segment_bytes) {
     const Rank position = fold.position();
     Rank begin = 0; // Blocks that this member still combines: of `begin` and those after.
     for (Rank distance = fold.size() / 2; distance > 0; distance /= 2) {
@@ -156,8 +156,8 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
         const Slice sent = upper ? low : high;
         const bool last = distance == 1 && !vector.acts_for_two(position);
         if (last && !vector.acts_for_two(position ^ 1) && sent.length == kept.length &&
-            kept.length > strip_bytes) {
-            exchange_in_strips(builder, peer, sent, kept, upper, target, strip_bytes);
+            kept.length > segment_bytes) {
+            exchange_in_segments(builder, peer, sent, kept, upper, target, segment_bytes);
             return target;
         }
         const Slice received = builder.scratch(kept.length);
@@ -178,7 +178,7 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
 } // namespace
 
 void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const BlockMap& source,
-                                      Slice target, std::uint64_t strip_bytes) {
+                                      Slice target, std::uint64_t segment_bytes) {
     if (team.size() == 1) {
         builder.copy(source.block(0), target);
         return;
@@ -190,7 +190,7 @@ void reduce_scatter_recursive_halving(Builder& builder, const Team& team, const 
         builder.recv(team.rank(fold.partner()), target);
         return;
     }
-    const Slice result = halve(builder, team, fold, vector, partial, target, strip_bytes);
+    const Slice result = halve(builder, team, fold, vector, partial, target, segment_bytes);
     if (fold.partner() != kNoRank) {
         const std::uint64_t theirs = source.bytes(fold.partner());
         builder.send(team.rank(fold.partner()), part(result, 0, theirs));

@@ -7,7 +7,7 @@
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -16,7 +16,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    return crowded_exchange_ns(
+    return oversubscribed_exchange_ns(
         facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             return reduce_scatter_ring_ns(link, request.rank_count, longest_block(request));

@@ -7,7 +7,7 @@
 #include "ucg_coll/plan/multiplying/piece.hpp"
 #include "ucg_coll/plan/multiplying/rows.hpp"
 #include "ucg_coll/plan/multiplying/seats.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/parts/steps.hpp"
 
 namespace ucg::plan {
@@ -185,7 +185,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     }
     const MultiplyingSchedule schedule =
         allreduce_recursive_multiplying_schedule(link, count, bytes);
-    return crowded_exchange_ns(facts, link, 6 * bytes, [&](const Link& prices) {
+    return oversubscribed_exchange_ns(facts, link, 6 * bytes, [&](const Link& prices) {
         return allreduce_recursive_multiplying_ns(prices, schedule, bytes);
     });
 }

@@ -12,22 +12,22 @@ Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     : profile_(facts.profile), messages_(facts.profile, distance, surroundings(facts, sharers)),
       has_processor_(facts.ranks_per_cpu <= 1) {}
 
-const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes) {
+const cost::CacheRates& oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes) {
     // Pages lie where they may, so that some sets of the cache overflow long before the others.
     constexpr double kUsablePart = 0.75;
     const double all_bytes = static_cast<double>(touched_bytes) * facts.ranks_per_cpu;
-    return facts.profile.memory.crowded_cache_for(
+    return facts.profile.memory.oversubscribed_cache_for(
         static_cast<std::uint64_t>(all_bytes / kUsablePart));
 }
 
 Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
     Link link = *this;
-    link.crowded_ = &crowded_rates(facts, touched_bytes);
+    link.oversubscribed_ = &oversubscribed_rates(facts, touched_bytes);
     return link;
 }
 
 unsigned Link::radix_max() const {
-    return has_processor_ ? kRadixMax : kCrowdedRadixMax;
+    return has_processor_ ? kRadixMax : kOversubscribedRadixMax;
 }
 
 Link Link::with_levels(const Facts& facts) const {
@@ -42,7 +42,7 @@ Link Link::with_levels(const Facts& facts) const {
 
 Link Link::at(topo::Distance distance) const {
     Link link(*near_, distance);
-    link.crowded_ = crowded_;
+    link.oversubscribed_ = oversubscribed_;
     link.messages_ = link.messages_.with_working_set(messages_.working_set_bytes(0));
     return in_exchanges_ ? link.in_exchanges() : link;
 }
@@ -117,7 +117,7 @@ double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
         return 2 * ends_ns + single_copy_ns(bytes, source);
     }
     // Between hosts the gap is the wire's, on which no processor works; the kernels copy.
-    const double copies_per_byte_ns = 2 * crowded_->copy_per_byte_ns;
+    const double copies_per_byte_ns = 2 * oversubscribed_->copy_per_byte_ns;
     const double per_byte_ns = messages_.across_hosts()
                                    ? copies_per_byte_ns
                                    : std::max(model.gap_per_byte_ns, copies_per_byte_ns);
@@ -132,7 +132,7 @@ double Link::announced_ns(std::uint64_t bytes, price::Source source, bool by_bot
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
-    if (crowded_ != nullptr) {
+    if (oversubscribed_ != nullptr) {
         return both_ends_ns(bytes, Source::settled);
     }
     const bool by_both = sender == Sender::waits && messages_.copied_by_both(bytes);
@@ -141,7 +141,7 @@ double Link::message_ns(std::uint64_t bytes, Sender sender) const {
 }
 
 double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
-    if (crowded_ != nullptr) {
+    if (oversubscribed_ != nullptr) {
         return both_ends_ns(bytes, Source::fresh);
     }
     if (!messages_.copied_once(bytes)) {
@@ -225,7 +225,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
                 : 0;
         // Of several messages those that come late are copied by both ends, which makes up for a
         // part of what each end had to do first.
-        const bool makes_up = phase.takes > 1 && crowded_ == nullptr;
+        const bool makes_up = phase.takes > 1 && oversubscribed_ == nullptr;
         const double own_ns = makes_up ? std::max(0.0, beside_ns - message_terms(bytes).flight_ns)
                                        : this->beside_ns(beside_ns, bytes);
         return std::max(copies_ns, taken_ns) + own_ns;
@@ -241,7 +241,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
 }
 
 double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
-    if (crowded_ != nullptr) {
+    if (oversubscribed_ != nullptr) {
         return work_ns;
     }
     // On a host processors bring every byte, so that they have nothing to do but for the latency.
@@ -251,7 +251,7 @@ double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
-    if (crowded_ != nullptr) {
+    if (oversubscribed_ != nullptr) {
         return both_ends_ns(bytes, Source::settled);
     }
     if (messages_.copied_once(bytes)) {
@@ -278,7 +278,7 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
     if (!has_processor_) { // Between two of its turns others use the caches.
         source = Source::fresh;
     }
-    if (crowded_ != nullptr) {
+    if (oversubscribed_ != nullptr) {
         return both_ends_ns(bytes, source);
     }
     if (messages_.copied_once(bytes)) { // A receipt goes, and one comes.
@@ -289,10 +289,10 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
 }
 
 double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {
-    if (crowded_ != nullptr || !messages_.across_hosts()) {
+    if (oversubscribed_ != nullptr || !messages_.across_hosts()) {
         // Only one of its neighbours is far; the other's message has ends that cost less.
         const double far_end_ns =
-            has_levels() && crowded_ == nullptr
+            has_levels() && oversubscribed_ == nullptr
                 ? (messages_.passing_ns(bytes) - within_group().messages_.passing_ns(bytes)) / 2
                 : 0;
         return relay_ns(bytes, source) - far_end_ns + work_ns;
@@ -317,7 +317,7 @@ double Link::reduce_arrived_ns(unsigned operands, std::uint64_t bytes,
 }
 
 double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
-    return crowded_ == nullptr && messages_.combined_in_place(bytes)
+    return oversubscribed_ == nullptr && messages_.combined_on_arrival(bytes)
                ? messages_.combining_ns(bytes, rates(2 * vector_bytes))
                : reduce_ns(2, bytes, vector_bytes);
 }
@@ -326,10 +326,10 @@ double Link::copy_ns(std::uint64_t bytes) const {
     return price::copy_ns(profile_, bytes, copy_rates(bytes));
 }
 
-double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window) {
+double staging_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& staging_buffer) {
     const double beyond_ns = facts.profile.memory.cache(cost::Cache::l3).overwrite_per_byte_ns;
-    return facts.ranks_per_cpu > 1 ? std::min(window.overwrite_per_byte_ns, beyond_ns)
-                                   : window.overwrite_per_byte_ns;
+    return facts.ranks_per_cpu > 1 ? std::min(staging_buffer.overwrite_per_byte_ns, beyond_ns)
+                                   : staging_buffer.overwrite_per_byte_ns;
 }
 
 Link flat_link(const Facts& facts, Traffic traffic) {

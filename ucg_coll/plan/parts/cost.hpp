@@ -46,7 +46,7 @@ enum class Root : std::uint8_t { receives, sends };
 
 /// Of the cache that holds the buffers of all ranks of a processor, of which each touches so many
 /// bytes.
-const cost::CacheRates& crowded_rates(const Facts& facts, std::uint64_t touched_bytes);
+const cost::CacheRates& oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes);
 
 /// The links of one team: the profile's level of its widest distance.
 class Link {
@@ -182,7 +182,7 @@ class Link {
     /// Does each message take its own way, as LogGP has it? Else they are copied once, one after
     /// the other, or processors are what they wait for.
     bool has_plain_messages(std::uint64_t bytes) const {
-        return crowded_ == nullptr && !messages_.copied_once(bytes);
+        return oversubscribed_ == nullptr && !messages_.copied_once(bytes);
     }
     cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages_.terms(bytes); }
     /// Between two messages of which a rank takes one and sends one; it passes on what has come, or
@@ -199,7 +199,7 @@ class Link {
                           price::Source source = price::Source::fresh) const;
     /// What `bytes` take longer in messages of several ranks to one, which meet on its link:
     /// between hosts, by the profile's LinkCosts::contention.
-    double meeting_ns(std::uint64_t bytes) const {
+    double contention_ns(std::uint64_t bytes) const {
         return messages_.across_hosts()
                    ? (profile_.links.contention - 1) * static_cast<double>(bytes) * byte_ns()
                    : 0;
@@ -235,13 +235,15 @@ class Link {
     /// coming, where it is combined in the place where it arrives.
     double combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const;
     /// Is a message that only a reduction reads combined where it arrives, and copied nowhere?
-    bool combines_in_place(std::uint64_t bytes) const { return messages_.combined_in_place(bytes); }
+    bool combines_on_arrival(std::uint64_t bytes) const {
+        return messages_.combined_on_arrival(bytes);
+    }
     double copy_ns(std::uint64_t bytes) const;
 
   private:
     /// The rates for a working set.
     const cost::CacheRates& rates(std::uint64_t bytes) const {
-        return crowded_ != nullptr ? *crowded_ : profile_.memory.cache_for(bytes);
+        return oversubscribed_ != nullptr ? *oversubscribed_ : profile_.memory.cache_for(bytes);
     }
     /// Those of a copy.
     const cost::CacheRates& copy_rates(std::uint64_t bytes) const {
@@ -272,9 +274,9 @@ class Link {
 
     const cost::Profile& profile_;
     price::Messages messages_;
-    bool has_processor_;                        ///< Each rank one of its own.
-    const cost::CacheRates* crowded_ = nullptr; ///< Of at_work(); else null.
-    const Facts* near_ = nullptr;               ///< Of with_levels(), if there are several.
+    bool has_processor_;                               ///< Each rank one of its own.
+    const cost::CacheRates* oversubscribed_ = nullptr; ///< Of at_work(); else null.
+    const Facts* near_ = nullptr;                      ///< Of with_levels(), if there are several.
     bool in_exchanges_ = false;
 };
 
@@ -368,10 +370,10 @@ inline const cost::MemoryLevel& widest_level(const Facts& facts) {
     return node.sockets > 1 ? node.between : node.within;
 }
 
-/// By ordinary stores into `window`. Where ranks take turns on processors, the others' turns may
-/// have driven it out of the cache of the rank that read it, to one that all share, into which some
-/// processors write faster.
-double window_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& window);
+/// By ordinary stores into `staging_buffer`. Where ranks take turns on processors, the others'
+/// turns may have driven it out of the cache of the rank that read it, to one that all share, into
+/// which some processors write faster.
+double staging_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates& staging_buffer);
 /// How many ranks of a host send to other hosts at a time.
 enum class Traffic {
     sparse, ///< One, where the ranks of a host follow one another: trees, rings, chains.
@@ -400,7 +402,7 @@ std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, 
 /// Radixes that trees may have.
 inline constexpr unsigned kRadixMin = 2;
 inline constexpr unsigned kRadixMax = 8;
-inline constexpr unsigned kCrowdedRadixMax = 64;
+inline constexpr unsigned kOversubscribedRadixMax = 64;
 
 /// The radix of a tree over `count` members with the least cost_ns(radix); the smaller one of
 /// equals. From one of `count` on the root sends to all others, whatever the radix.

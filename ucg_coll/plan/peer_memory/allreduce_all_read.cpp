@@ -2,7 +2,7 @@
 // written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
 #include <algorithm>
 
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/pieces.hpp"
 
 namespace ucg::plan {
@@ -11,51 +11,52 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-// A strip is overwritten when its place comes round again: two strips later, after all ranks have
-// announced the one between, and so have read it.
+// A segment is overwritten when its place comes round again: two segments later, after all ranks
+// have announced the one between, and so have read it.
 constexpr std::uint32_t kRotation = 2;
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kRotation);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, request.element_bytes, kRotation, kRotation);
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto others = static_cast<std::uint64_t>(request.rank_count - 1);
-    const Strips strips = strips_of(facts, request);
-    const double read_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
-        return meet_ns(facts) +
+    const Segments segments = segments_of(facts, request);
+    const double read_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
+        return barrier_ns(facts) +
                read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, bytes),
                                    static_cast<unsigned>(others) + 1, bytes, 2 * request.bytes);
     });
-    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + read_ns;
-    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes) +
-               work.combine_ns(request.bytes) + meetings_work_ns(facts, strips.count());
-    });
+    const double span_ns = publish_ns(facts, request.bytes) + barrier_ns(facts) + read_ns;
+    return oversubscribed_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+            return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes) +
+                   work.combine_ns(request.bytes) + barriers_work_ns(facts, segments.count());
+        });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAllreduceAllRead.name);
     const Team team = Team::whole(request.rank_count, rank);
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const Slice source = builder.input(0, request.bytes);
     const Slice target = builder.output(0, request.bytes);
-    builder.window(strips.window_bytes());
-    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
-        const graph::OpId published = builder.publish(strip.of(source), strip.after);
+    builder.staging_buffer(segments.staging_buffer_bytes());
+    OpIds last = for_each_segment(builder, segments, 1, [&](const Segment& segment) {
+        const graph::OpId published = builder.publish(segment.of(source), segment.after);
         OpIds known = {published};
-        meet(builder, facts, team, known);
+        barrier(builder, facts, team, known);
         std::vector<Slice> operands;
         for (const Rank peer : reading_order(team, false)) {
-            operands.push_back(at_rank(peer, strip.of(source)));
+            operands.push_back(at_rank(peer, segment.of(source)));
         }
-        return StripOps{published, {builder.reduce(operands, strip.of(target), known)}};
+        return SegmentOps{published, {builder.reduce(operands, segment.of(target), known)}};
     });
-    meet(builder, facts, team, last); // Nobody leaves while others read its vector.
+    barrier(builder, facts, team, last); // Nobody leaves while others read its vector.
     return builder.finish();
 }
 
-constexpr auto kNeeds = peer_needs(kStripsFit<kRotation>, kNotInPlace);
+constexpr auto kNeeds = peer_needs(kSegmentsFit<kRotation>, kNotInPlace);
 
 } // namespace
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/pieces.hpp"
 #include "ucg_coll/plan/peer_memory/sockets.hpp"
 
@@ -18,27 +18,27 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// A partner's signal in one strip says that it has read the strip before.
+// A partner's signal in one segment says that it has read the segment before.
 constexpr std::uint32_t kRotation = 2;
 
 unsigned steps_of(Rank count) {
     return static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(count))) - 1;
 }
 
-/// Two windows, and a partial result before each step: at most one for each doubling of the ranks,
-/// and one more where sockets hand in.
+/// Two staging buffers, and a partial result before each step: at most one for each doubling of the
+/// ranks, and one more where sockets hand in.
 std::uint32_t places(const Facts& facts, Rank count) {
     const unsigned hand_in = std::has_single_bit(facts.shared.node.sockets) ? 0 : 1;
     return kRotation * (2 + steps_of(count) + hand_in);
 }
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation,
-                      places(facts, request.rank_count));
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, request.element_bytes, kRotation,
+                        places(facts, request.rank_count));
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const unsigned rounds = tree_depth(request.rank_count, 2);
     const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
     const cost::NodeModel node = known_node(facts);
@@ -48,7 +48,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     // Who is too many hands in, and fetches what has come of it.
     const unsigned near_steps = tree_depth(acting, 2) + 2 * folds;
     const unsigned steps = near_steps + tree_depth(static_cast<Rank>(node.sockets), 2);
-    const double rounds_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+    const double rounds_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
         const auto step_ns = [&](unsigned step, const Link& signals, const cost::MemoryLevel& level,
                                  double readers) {
             // Vectors pass through the caches in the first step and the last.
@@ -65,11 +65,12 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         }
         return ns;
     });
-    const double span_ns = publish_ns(facts, request.bytes) + meet_ns(facts) + rounds_ns;
-    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        return work.publish_ns(request.bytes) +
-               rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));
-    });
+    const double span_ns = publish_ns(facts, request.bytes) + barrier_ns(facts) + rounds_ns;
+    return oversubscribed_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+            return work.publish_ns(request.bytes) +
+                   rounds * (work.read_ns(request.bytes) + work.link().reduce_ns(1, request.bytes));
+        });
 }
 
 /// `count` in a row, cut into a power of two of `blocks` as even as can be. The first of each block
@@ -92,8 +93,8 @@ topo::Placement placement_for(const Facts& facts, const graph::Request& request)
                : topo::Placement::one_host(request.rank_count);
 }
 
-/// One rank's part in one strip after the other. Partial results lie in slots: the one in slot i is
-/// what step i reads, that of the last step is the result.
+/// One rank's part in one segment after the other. Partial results lie in slots: the one in slot i
+/// is what step i reads, that of the last step is the result.
 class Dissemination {
   public:
     Dissemination(Builder& builder, const Facts& facts, const graph::Request& request)
@@ -103,103 +104,103 @@ class Dissemination {
           over_{static_cast<Rank>(sockets_.count()),
                 Rank{1} << steps_of(static_cast<Rank>(sockets_.count()))},
           socket_(static_cast<Rank>(sockets_.own())),
-          position_(within(socket_).block_of(sockets_.index())), strips_(strips_of(facts, request)),
-          fold_slot_(steps_of(positions_) + 1),
+          position_(within(socket_).block_of(sockets_.index())),
+          segments_(segments_of(facts, request)), fold_slot_(steps_of(positions_) + 1),
           steps_(steps_of(positions_) + steps_of(over_.blocks) + (sockets_fold() ? 1 : 0)) {
         for (unsigned slot = 0; slot < steps_; ++slot) {
-            slots_.push_back(builder.shared_scratch(strips_.window_bytes()));
+            slots_.push_back(builder.shared_scratch(segments_.staging_buffer_bytes()));
         }
     }
 
     void run(const Facts& facts) {
-        builder_.window(strips_.window_bytes());
+        builder_.staging_buffer(segments_.staging_buffer_bytes());
         const bool acts = within(socket_).first(position_) == sockets_.index();
-        OpIds last = for_each_strip(builder_, strips_, 1, [&](const Strip& strip) {
-            return acts ? act(strip) : hand_in_and_fetch(strip);
+        OpIds last = for_each_segment(builder_, segments_, 1, [&](const Segment& segment) {
+            return acts ? act(segment) : hand_in_and_fetch(segment);
         });
-        meet(builder_, facts, Team::whole(request_.rank_count, builder_.rank()), last);
+        barrier(builder_, facts, Team::whole(request_.rank_count, builder_.rank()), last);
     }
 
   private:
-    StripOps hand_in_and_fetch(const Strip& strip) {
-        const OpId published = builder_.publish(source(strip), strip.after);
+    SegmentOps hand_in_and_fetch(const Segment& segment) {
+        const OpId published = builder_.publish(source(segment), segment.after);
         OpIds last = {published};
-        hand_over(strip, actor(socket_, position_), last);
+        hand_over(segment, actor(socket_, position_), last);
         return {published, std::move(last)};
     }
 
     /// Lets `other` read a value, and reads the result there.
-    void hand_over(const Strip& strip, Rank other, OpIds& last) {
+    void hand_over(const Segment& segment, Rank other, OpIds& last) {
         builder_.signal(other, last);
         const OpId ready = builder_.await(other);
-        last = {builder_.copy(at_rank(other, target(strip)), target(strip), std::array{ready})};
+        last = {builder_.copy(at_rank(other, target(segment)), target(segment), std::array{ready})};
     }
 
-    StripOps act(const Strip& strip) {
-        StripOps ops{begin(strip), {}};
+    SegmentOps act(const Segment& segment) {
+        SegmentOps ops{begin(segment), {}};
         ops.last = {ops.first};
         unsigned slot = 0;
         for (Rank distance = 1; distance < positions_; distance *= 2) {
-            exchange(strip, socket_, position_ ^ distance, slot++, ops.last);
+            exchange(segment, socket_, position_ ^ distance, slot++, ops.last);
         }
         const Rank block = over_.block_of(socket_);
         const bool over = over_.first(block) == socket_;
         if (!over) {
-            hand_over(strip, actor(over_.first(block), position_), ops.last);
+            hand_over(segment, actor(over_.first(block), position_), ops.last);
         } else if (sockets_fold()) {
-            take_in_sockets(strip, block, slot++, ops.last);
+            take_in_sockets(segment, block, slot++, ops.last);
         }
         for (Rank distance = 1; over && distance < over_.blocks; distance *= 2) {
-            exchange(strip, over_.first(block ^ distance), position_, slot++, ops.last);
+            exchange(segment, over_.first(block ^ distance), position_, slot++, ops.last);
         }
-        pass_on(strip, over ? block : kNoRank, ops.last);
+        pass_on(segment, over ? block : kNoRank, ops.last);
         return ops;
     }
 
     /// Makes what the first step reads. In place it lies in scratch, since the result will stand
     /// where the contribution was.
-    OpId begin(const Strip& strip) {
-        const Slice own = source(strip);
+    OpId begin(const Segment& segment) {
+        const Slice own = source(segment);
         if (within(socket_).size(position_) == 1) {
-            return request_.in_place ? builder_.copy(own, slot_of(strip, 0), strip.after)
-                                     : builder_.publish(own, strip.after);
+            return request_.in_place ? builder_.copy(own, slot_of(segment, 0), segment.after)
+                                     : builder_.publish(own, segment.after);
         }
-        OpIds ready = strip.after;
+        OpIds ready = segment.after;
         std::vector<Slice> operands = {own};
         for (const Rank other : handing_in()) {
-            ready.push_back(builder_.await(other, strip.after));
+            ready.push_back(builder_.await(other, segment.after));
             operands.push_back(at_rank(other, own));
         }
-        return builder_.reduce(operands, slot_of(strip, 0), ready);
+        return builder_.reduce(operands, slot_of(segment, 0), ready);
     }
 
-    void exchange(const Strip& strip, Rank socket, Rank position, unsigned slot, OpIds& last) {
+    void exchange(const Segment& segment, Rank socket, Rank position, unsigned slot, OpIds& last) {
         const Rank peer = actor(socket, position);
         builder_.signal(peer, last);
         const OpId ready = builder_.await(peer);
-        const Slice mine = held(strip, socket_, position_, slot);
-        const Slice theirs = at_rank(peer, held(strip, socket, position, slot));
+        const Slice mine = held(segment, socket_, position_, slot);
+        const Slice theirs = at_rank(peer, held(segment, socket, position, slot));
         const bool lower = socket_ < socket || (socket_ == socket && position_ < position);
         last.push_back(ready);
         last = {builder_.reduce(std::array{lower ? mine : theirs, lower ? theirs : mine},
-                                slot + 1 == steps_ ? target(strip) : slot_of(strip, slot + 1),
+                                slot + 1 == steps_ ? target(segment) : slot_of(segment, slot + 1),
                                 last)};
     }
 
-    void take_in_sockets(const Strip& strip, Rank block, unsigned slot, OpIds& last) {
-        std::vector<Slice> operands = {held(strip, socket_, position_, slot)};
+    void take_in_sockets(const Segment& segment, Rank block, unsigned slot, OpIds& last) {
+        std::vector<Slice> operands = {held(segment, socket_, position_, slot)};
         for (Rank i = 1; i < over_.size(block); ++i) {
             const Rank other = actor(socket_ + i, position_);
             last.push_back(builder_.await(other));
-            operands.push_back(at_rank(other, held(strip, socket_ + i, position_, slot)));
+            operands.push_back(at_rank(other, held(segment, socket_ + i, position_, slot)));
         }
         if (operands.size() > 1) {
-            last = {builder_.reduce(operands, slot_of(strip, slot + 1), last)};
+            last = {builder_.reduce(operands, slot_of(segment, slot + 1), last)};
         }
     }
 
     /// To those for whom this rank acts; `block` is that of the sockets, if it does so for them.
-    void pass_on(const Strip& strip, Rank block, OpIds& last) {
+    void pass_on(const Segment& segment, Rank block, OpIds& last) {
         std::vector<Rank> others = handing_in();
         for (Rank i = 1; block != kNoRank && i < over_.size(block); ++i) {
             others.push_back(actor(socket_ + i, position_));
@@ -207,7 +208,7 @@ class Dissemination {
         if (others.empty()) {
             return;
         }
-        const OpIds ready = {builder_.publish(target(strip), last)};
+        const OpIds ready = {builder_.publish(target(segment), last)};
         last.clear();
         for (const Rank other : others) {
             last.push_back(builder_.signal(other, ready));
@@ -233,21 +234,25 @@ class Dissemination {
     bool sockets_fold() const { return over_.count != over_.blocks; }
 
     /// Where who acts there has what step `slot` reads.
-    Slice held(const Strip& strip, Rank socket, Rank position, unsigned slot) const {
+    Slice held(const Segment& segment, Rank socket, Rank position, unsigned slot) const {
         if (slot == 0) {
             const bool made = request_.in_place || within(socket).size(position) > 1;
-            return made ? slot_of(strip, 0) : source(strip);
+            return made ? slot_of(segment, 0) : source(segment);
         }
         const bool took_in = over_.size(over_.block_of(socket)) > 1;
         return sockets_fold() && slot == fold_slot_ && !took_in
-                   ? held(strip, socket, position, slot - 1)
-                   : slot_of(strip, slot);
+                   ? held(segment, socket, position, slot - 1)
+                   : slot_of(segment, slot);
     }
-    Slice slot_of(const Strip& strip, unsigned slot) const {
-        return strip.scratch(slots_[slot], strips_);
+    Slice slot_of(const Segment& segment, unsigned slot) const {
+        return segment.scratch(slots_[slot], segments_);
     }
-    Slice source(const Strip& strip) const { return strip.of(contribution(builder_, request_)); }
-    Slice target(const Strip& strip) const { return strip.of(builder_.output(0, request_.bytes)); }
+    Slice source(const Segment& segment) const {
+        return segment.of(contribution(builder_, request_));
+    }
+    Slice target(const Segment& segment) const {
+        return segment.of(builder_.output(0, request_.bytes));
+    }
 
     Builder& builder_;
     const graph::Request& request_;
@@ -256,7 +261,7 @@ class Dissemination {
     Cut over_;       ///< The sockets.
     Rank socket_;
     Rank position_;
-    Strips strips_;
+    Segments segments_;
     unsigned fold_slot_; ///< What sockets make of what others hand in to them.
     unsigned steps_;
     std::vector<Slice> slots_;
@@ -269,8 +274,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 }
 
 constexpr auto kNeeds =
-    peer_needs(Need{kStripsFit<1>.what, [](const Facts& facts, const graph::Request& request) {
-                        return strips_fit(facts, request, places(facts, request.rank_count));
+    peer_needs(Need{kSegmentsFit<1>.what, [](const Facts& facts, const graph::Request& request) {
+                        return segments_fit(facts, request, places(facts, request.rank_count));
                     }});
 
 } // namespace

@@ -1,7 +1,7 @@
 // Allreduce by trees in shared memory: vectors are combined up n-ary trees, within sockets and then
 // over them, and the result is read in one stage or two. Li, Hoefler and Snir (HPDC 2013), section
 // 2.2.
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -10,60 +10,61 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-// A strip's arrival at the first leader says that the strip before has been read everywhere.
+// A segment's arrival at the first leader says that the segment before has been read everywhere.
 constexpr std::uint32_t kRotation = 1;
-// Two windows and partial results.
+// Two staging buffers and partial results.
 constexpr std::uint32_t kPlaces = 3;
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation, kPlaces);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, request.element_bytes, kRotation, kPlaces);
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const Strips strips = strips_of(facts, request);
-    const unsigned radix = climb_radix(facts, strips);
-    const auto strip_ns = [&](std::uint64_t bytes) {
+    const Segments segments = segments_of(facts, request);
+    const unsigned radix = climb_radix(facts, segments);
+    const auto segment_ns = [&](std::uint64_t bytes) {
         return climb_turns_ns(facts, radix) + turn_ns(facts.profile, facts.ranks_per_cpu) +
-               climb_strip_ns(facts, radix, bytes, request.bytes) +
-               read_strip_ns(facts, bytes, request.bytes);
+               climb_segment_ns(facts, radix, bytes, request.bytes) +
+               read_segment_ns(facts, bytes, request.bytes);
     };
-    const double span_ns =
-        2 * publish_ns(facts, request.bytes) + meet_ns(facts) + for_strips_ns(strips, strip_ns);
-    const double fill_ns = meet_ns(facts) + strip_ns(strips.strip_bytes);
-    return crowded_tree_ns(
+    const double span_ns = 2 * publish_ns(facts, request.bytes) + barrier_ns(facts) +
+                           for_segments_ns(segments, segment_ns);
+    const double fill_ns = barrier_ns(facts) + segment_ns(segments.segment_bytes);
+    return oversubscribed_tree_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
-            const double strip_count = static_cast<double>(strips.count());
-            return climb_work_ns(facts, work, request, strip_count) +
+            const double segment_count = static_cast<double>(segments.count());
+            return climb_work_ns(facts, work, request, segment_count) +
                    work.publish_ns(request.bytes) / request.rank_count +
                    all_but_one(request.rank_count) *
-                       (work.read_ns(request.bytes) + 2 * strip_count * work.link().message_ns(0));
+                       (work.read_ns(request.bytes) +
+                        2 * segment_count * work.link().message_ns(0));
         });
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAllreduceNumaTree.name);
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const Sockets sockets(facts.placement, rank, member_order(request));
-    const Climb climb(builder, sockets, strips, climb_radix(facts, strips));
-    builder.window(strips.window_bytes());
+    const Climb climb(builder, sockets, segments, climb_radix(facts, segments));
+    builder.staging_buffer(segments.staging_buffer_bytes());
     Stages stages(builder, facts);
-    if (read_in_two_stages(facts, strips.strip_bytes)) {
+    if (read_in_two_stages(facts, segments.segment_bytes)) {
         stages.add_two_stages(sockets);
     } else {
         stages.add_one_stage(request.rank_count, 0);
     }
     const Slice source = contribution(builder, request);
     const Slice target = builder.output(0, request.bytes);
-    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
-        const StripOps up = climb.run(strip, source, source, target);
-        const StripOps down = stages.read(strip, at_rank(0, target), target, up.last);
-        return StripOps{up.first, down.last};
+    OpIds last = for_each_segment(builder, segments, 1, [&](const Segment& segment) {
+        const SegmentOps up = climb.run(segment, source, source, target);
+        const SegmentOps down = stages.read(segment, at_rank(0, target), target, up.last);
+        return SegmentOps{up.first, down.last};
     });
-    meet(builder, facts, Team::whole(request.rank_count, rank), last);
+    barrier(builder, facts, Team::whole(request.rank_count, rank), last);
     return builder.finish();
 }
 
-constexpr auto kNeeds = peer_needs(kStripsFit<kPlaces>, kSocketsInOrder);
+constexpr auto kNeeds = peer_needs(kSegmentsFit<kPlaces>, kSocketsInOrder);
 
 } // namespace
 

@@ -2,7 +2,7 @@
 // Hoefler and Snir (HPDC 2013), section 2.4: the naive order, in which all start with the same
 // vector, the cyclic one of Mamidala et al., in which each starts with its own. Or ranks send one
 // another their tiles: messages, which the sender copies out of its own cache.
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -12,15 +12,16 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// All ranks meet twice for each strip, or have one another's tiles at its end, so that one place in
-// each window is enough.
+// All ranks meet twice for each segment, or have one another's tiles at its end, so that one place
+// in each staging buffer is enough.
 constexpr std::uint32_t kRotation = 1;
 /// What is done with each tile, and how it is passed on.
 struct Variant {
     const char* name;
     bool cyclic;
     bool sends;
-    /// Two windows, or, in place, one and the tile in scratch; who sends tiles publishes none.
+    /// Two staging buffers, or, in place, one and the tile in scratch; who sends tiles publishes
+    /// none.
     std::uint32_t places;
 };
 constexpr Variant kNaive = {"tiled_naive", false, false, 2};
@@ -28,18 +29,18 @@ constexpr Variant kCyclic = {"tiled_cyclic", true, false, 2};
 constexpr Variant kExchange = {"tiled_exchange", false, true, 1};
 
 template <const Variant& variant>
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, kRotation,
-                      variant.places);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, request.element_bytes, kRotation,
+                        variant.places);
 }
 
 template <const Variant& variant>
-double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
+double segment_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Tiles tiles = tiles_of(bytes, count);
     const double combine_ns =
         combine_tile_ns(facts, tiles, static_cast<unsigned>(count), 2 * vector_bytes);
     if (!variant.sends) {
-        return 2 * meet_ns(facts) + combine_ns +
+        return 2 * barrier_ns(facts) + combine_ns +
                read_and_copy_ns(facts,
                                 read_others_ns(facts, Readers::in_turn, tiles.bytes) * tiles.count /
                                     count,
@@ -54,7 +55,7 @@ double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64
                             {.sends = sends, .takes = takes, .last_sent = sends});
     };
     // The last message is one of the farthest.
-    return meet_ns(facts) + combine_ns + turns_ns + phase_ns(link, 1, 1) +
+    return barrier_ns(facts) + combine_ns + turns_ns + phase_ns(link, 1, 1) +
            link.to_all_ns(1, count, [&](const Link& way) {
                return phase_ns(way, count - 1, tiles.count - 1) - phase_ns(way, 1, 1);
            });
@@ -63,36 +64,38 @@ double strip_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64
 template <const Variant& variant>
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto count = static_cast<std::uint64_t>(request.rank_count);
-    const Strips strips = strips_of<variant>(facts, request);
+    const Segments segments = segments_of<variant>(facts, request);
     const double passed_on_ns =
-        variant.sends ? publish_ns(facts, request.bytes)
-                      : publish_ns(facts, request.bytes + request.bytes / count) + meet_ns(facts);
+        variant.sends
+            ? publish_ns(facts, request.bytes)
+            : publish_ns(facts, request.bytes + request.bytes / count) + barrier_ns(facts);
     const double span_ns =
-        passed_on_ns + for_strips_ns(strips, [&](std::uint64_t bytes) {
-            return strip_ns<variant>(facts, request.rank_count, bytes, request.bytes);
+        passed_on_ns + for_segments_ns(segments, [&](std::uint64_t bytes) {
+            return segment_ns<variant>(facts, request.rank_count, bytes, request.bytes);
         });
-    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        // Nobody helps: receivers copy, as from windows.
-        const double messages =
-            variant.sends ? static_cast<double>((count - 1) * strips.count()) : 0;
-        return tiled_work_ns(work, request.rank_count, request.bytes) +
-               messages * work.link().message_ns(0) + meetings_work_ns(facts, strips.count());
-    });
+    return oversubscribed_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+            // Nobody helps: receivers copy, as from staging buffers.
+            const double messages =
+                variant.sends ? static_cast<double>((count - 1) * segments.count()) : 0;
+            return tiled_work_ns(work, request.rank_count, request.bytes) +
+                   messages * work.link().message_ns(0) + barriers_work_ns(facts, segments.count());
+        });
 }
 
-/// One rank's view of one strip.
-class TiledStrip {
+/// One rank's view of one segment.
+class TiledSegment {
   public:
-    TiledStrip(Builder& builder, const Facts& facts, const graph::Request& request,
-               const Team& team, const Strip& strip, Slice tile_scratch)
-        : builder_(builder), facts_(facts), request_(request), team_(team), strip_(strip),
+    TiledSegment(Builder& builder, const Facts& facts, const graph::Request& request,
+                 const Team& team, const Segment& segment, Slice tile_scratch)
+        : builder_(builder), facts_(facts), request_(request), team_(team), segment_(segment),
           tile_scratch_(tile_scratch) {}
 
-    StripOps run(const Variant& variant) {
-        const Slice source = strip_.of(contribution(builder_, request_));
-        const OpId published = builder_.publish(source, strip_.after);
+    SegmentOps run(const Variant& variant) {
+        const Slice source = segment_.of(contribution(builder_, request_));
+        const OpId published = builder_.publish(source, segment_.after);
         OpIds last = {published};
-        meet(builder_, facts_, team_, last);
+        barrier(builder_, facts_, team_, last);
         combine(source, variant, last);
         variant.sends ? exchange(last) : read(last);
         return {published, std::move(last)};
@@ -100,11 +103,11 @@ class TiledStrip {
 
   private:
     void read(OpIds& last) {
-        meet(builder_, facts_, team_, last);
-        const OpIds met = last; // Of a strip with fewer tiles than ranks there may be no copy.
+        barrier(builder_, facts_, team_, last);
+        const OpIds met = last; // Of a segment with fewer tiles than ranks there may be no copy.
         for (Rank step = 1; step < team_.size(); ++step) {
             const Rank index = (team_.index() + step) % team_.size();
-            const Slice target = tile(strip_.of(output()), index);
+            const Slice target = tile(segment_.of(output()), index);
             add(last, builder_.copy(at_rank(team_.rank(index), result(index)), target, met));
         }
     }
@@ -118,7 +121,7 @@ class TiledStrip {
         }
         for (Rank step = 1; step < team_.size(); ++step) {
             const Rank index = (team_.index() + team_.size() - step) % team_.size();
-            add(last, builder_.recv(team_.rank(index), tile(strip_.of(output()), index)));
+            add(last, builder_.recv(team_.rank(index), tile(segment_.of(output()), index)));
         }
     }
 
@@ -129,13 +132,13 @@ class TiledStrip {
     }
 
     Slice output() const { return builder_.output(0, request_.bytes); }
-    Slice tile(Slice strip, Rank index) const {
-        return tile_of(strip, index, team_.size(), request_.element_bytes);
+    Slice tile(Slice segment, Rank index) const {
+        return tile_of(segment, index, team_.size(), request_.element_bytes);
     }
     /// Where the result of a tile is read: in place it cannot be published, since it stands where
     /// the contribution was.
     Slice result(Rank index) const {
-        const Slice published = tile(strip_.of(output()), index);
+        const Slice published = tile(segment_.of(output()), index);
         return request_.in_place ? part(tile_scratch_, 0, published.length) : published;
     }
 
@@ -151,7 +154,7 @@ class TiledStrip {
         }
         last = {combined};
         if (request_.in_place) {
-            builder_.copy(own, tile(strip_.of(output()), team_.index()));
+            builder_.copy(own, tile(segment_.of(output()), team_.index()));
         } else if (!variant.sends) {
             last = {builder_.publish(own)};
         }
@@ -161,7 +164,7 @@ class TiledStrip {
     const Facts& facts_;
     const graph::Request& request_;
     const Team& team_;
-    const Strip& strip_;
+    const Segment& segment_;
     Slice tile_scratch_;
 };
 
@@ -169,15 +172,15 @@ template <const Variant& variant>
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, variant.name);
     const Team team = Team::whole(request.rank_count, rank);
-    const Strips strips = strips_of<variant>(facts, request);
-    builder.window(strips.window_bytes());
+    const Segments segments = segments_of<variant>(facts, request);
+    builder.staging_buffer(segments.staging_buffer_bytes());
     const Slice tile_scratch =
-        request.in_place ? builder.shared_scratch(strips.strip_bytes) : builder.scratch(0);
-    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
-        return TiledStrip(builder, facts, request, team, strip, tile_scratch).run(variant);
+        request.in_place ? builder.shared_scratch(segments.segment_bytes) : builder.scratch(0);
+    OpIds last = for_each_segment(builder, segments, 1, [&](const Segment& segment) {
+        return TiledSegment(builder, facts, request, team, segment, tile_scratch).run(variant);
     });
     if (!variant.sends) {
-        meet(builder, facts, team, last);
+        barrier(builder, facts, team, last);
     }
     return builder.finish();
 }
@@ -194,10 +197,10 @@ constexpr Algorithm row(const char* summary, std::span<const Need> needs) {
     };
 }
 
-constexpr auto kNaiveNeeds = peer_needs(kStripsFit<kNaive.places>);
-constexpr auto kCyclicNeeds = peer_needs(kStripsFit<kCyclic.places>, kCommutative);
+constexpr auto kNaiveNeeds = peer_needs(kSegmentsFit<kNaive.places>);
+constexpr auto kCyclicNeeds = peer_needs(kSegmentsFit<kCyclic.places>, kCommutative);
 /// In place, what a rank is sent stands where others still read its vector.
-constexpr auto kExchangeNeeds = peer_needs(kStripsFit<kExchange.places>, kNotInPlace);
+constexpr auto kExchangeNeeds = peer_needs(kSegmentsFit<kExchange.places>, kNotInPlace);
 
 } // namespace
 

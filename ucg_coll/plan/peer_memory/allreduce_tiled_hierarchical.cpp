@@ -2,8 +2,8 @@
 // vectors; trees over the sockets, one for each tile, combine these; the results come down the same
 // trees and are read within sockets. Each tile crosses between two sockets once up and once down.
 // Li, Hoefler and Snir (HPDC 2013), section 2.4.
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -13,30 +13,30 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-/// The ranks of a socket meet twice for each strip, and trees go up and down. In place the window
-/// of a strip's results is that of the next one's contributions, so there are two.
+/// The ranks of a socket meet twice for each segment, and trees go up and down. In place the
+/// staging buffer of a segment's results is that of the next one's contributions, so there are two.
 std::uint32_t rotation(const graph::Request& request) {
     return request.in_place ? 2 : 1;
 }
-// Both windows, or two places in one, and the tile of the socket.
+// Both staging buffers, or two places in one, and the tile of the socket.
 constexpr std::uint32_t kPlaces = 3;
 constexpr unsigned kRadix = 2;
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, request.element_bytes, rotation(request),
-                      kPlaces);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, request.element_bytes, rotation(request),
+                        kPlaces);
 }
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const auto cores = static_cast<Rank>(node.cores_per_socket);
     const unsigned levels = tree_depth(static_cast<Rank>(node.sockets), kRadix);
-    const auto strip_ns = [&](std::uint64_t bytes) {
+    const auto segment_ns = [&](std::uint64_t bytes) {
         const Tiles tiles = tiles_of(bytes, cores);
         // All ranks of a socket read over its link, up and down.
         const double over_ns = price::read_ns(node.between, tiles.count, tiles.bytes);
-        return 2 * socket_meet_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
+        return 2 * socket_barrier_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
                read_and_combine_ns(facts, read_socket_ns(facts, tiles.bytes),
                                    static_cast<unsigned>(cores), tiles.bytes,
                                    request.bytes + tiles.bytes) +
@@ -46,16 +46,17 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     };
     const double span_ns = publish_ns(facts, request.bytes) +
                            publish_ns(facts, request.bytes / node.cores_per_socket) +
-                           meet_ns(facts) + for_strips_ns(strips, strip_ns);
-    return crowded_ns(facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-        // Partial tiles go up and down trees over the sockets.
-        const std::uint64_t tile = request.bytes / node.cores_per_socket;
-        return tiled_work_ns(work, request.rank_count, request.bytes) +
-               2 * (work.read_ns(tile) + work.publish_ns(tile));
-    });
+                           barrier_ns(facts) + for_segments_ns(segments, segment_ns);
+    return oversubscribed_ns(facts, host_link(facts), 2 * request.bytes, span_ns,
+                             [&](const Work& work) {
+                                 // Partial tiles go up and down trees over the sockets.
+                                 const std::uint64_t tile = request.bytes / node.cores_per_socket;
+                                 return tiled_work_ns(work, request.rank_count, request.bytes) +
+                                        2 * (work.read_ns(tile) + work.publish_ns(tile));
+                             });
 }
 
-/// One rank's part in one strip after the other. Where sockets differ in size, as many ranks of
+/// One rank's part in one segment after the other. Where sockets differ in size, as many ranks of
 /// each have a tile as the smallest has.
 class Hierarchy {
   public:
@@ -64,30 +65,30 @@ class Hierarchy {
           sockets_(facts.placement, builder.rank(), member_order(request)),
           tiles_(sockets_.smallest()),
           node_(static_cast<Rank>(sockets_.count()), 0, static_cast<Rank>(sockets_.own()), kRadix),
-          strips_(strips_of(facts, request)),
-          partial_(builder.shared_scratch(strips_.strip_bytes)) {}
+          segments_(segments_of(facts, request)),
+          partial_(builder.shared_scratch(segments_.segment_bytes)) {}
 
     void run() {
-        builder_.window(strips_.window_bytes());
-        OpIds last =
-            for_each_strip(builder_, strips_, 1, [&](const Strip& strip) { return run(strip); });
-        meet(builder_, facts_, Team::whole(request_.rank_count, builder_.rank()), last);
+        builder_.staging_buffer(segments_.staging_buffer_bytes());
+        OpIds last = for_each_segment(builder_, segments_, 1,
+                                      [&](const Segment& segment) { return run(segment); });
+        barrier(builder_, facts_, Team::whole(request_.rank_count, builder_.rank()), last);
     }
 
   private:
-    StripOps run(const Strip& strip) {
-        const Slice source = strip.of(contribution(builder_, request_));
-        const Slice target = strip.of(builder_.output(0, request_.bytes));
-        const OpId published = builder_.publish(source, strip.after);
+    SegmentOps run(const Segment& segment) {
+        const Slice source = segment.of(contribution(builder_, request_));
+        const Slice target = segment.of(builder_.output(0, request_.bytes));
+        const OpId published = builder_.publish(source, segment.after);
         OpIds last = {published};
-        meet(builder_, facts_, sockets_.team(), last);
+        barrier(builder_, facts_, sockets_.team(), last);
         const Slice own = part_of(target, sockets_.index());
         if (own.length > 0) {
             combine_in_socket(source, last);
             combine_over_sockets(own, last);
             fetch(own, last);
         }
-        meet(builder_, facts_, sockets_.team(), last);
+        barrier(builder_, facts_, sockets_.team(), last);
         read_socket(target, last);
         return {published, std::move(last)};
     }
@@ -157,9 +158,9 @@ class Hierarchy {
     Rank colleague(Rank socket) const {
         return member(static_cast<std::size_t>(socket), sockets_.index());
     }
-    Slice part_of(Slice strip, Rank index) const {
-        return index < tiles_ ? tile_of(strip, index, tiles_, request_.element_bytes)
-                              : part(strip, 0, 0);
+    Slice part_of(Slice segment, Rank index) const {
+        return index < tiles_ ? tile_of(segment, index, tiles_, request_.element_bytes)
+                              : part(segment, 0, 0);
     }
     Slice partial(std::uint64_t bytes) const { return part(partial_, 0, bytes); }
 
@@ -169,7 +170,7 @@ class Hierarchy {
     Sockets sockets_;
     Rank tiles_;
     KnomialNode node_;
-    Strips strips_;
+    Segments segments_;
     Slice partial_;
 };
 
@@ -179,7 +180,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-constexpr auto kNeeds = peer_needs(kStripsFit<kPlaces>, kSeveralSockets, kSocketsInOrder);
+constexpr auto kNeeds = peer_needs(kSegmentsFit<kPlaces>, kSeveralSockets, kSocketsInOrder);
 
 } // namespace
 

@@ -3,7 +3,7 @@
 // and the others of its socket read the copy that it made. Or each reads a block, which the
 // cheapest allgather brings to all.
 #include "ucg_coll/plan/messages/block_best.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
 namespace ucg::plan {
@@ -12,44 +12,45 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-// The root publishes one strip while the others read the one before.
+// The root publishes one segment while the others read the one before.
 constexpr std::uint32_t kRotation = 2;
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
 /// `publishers` ranks are read by the others.
-double crowded_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
-                         unsigned publishers) {
-    const double strips = static_cast<double>(strips_of(facts, request).count());
+double oversubscribed_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
+                                unsigned publishers) {
+    const double segments = static_cast<double>(segments_of(facts, request).count());
     const Rank count = request.rank_count;
-    return crowded_ns(facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
-        return work.publish_ns(request.bytes) * publishers / count +
-               all_but_one(count) *
-                   (work.read_ns(request.bytes) + 2 * strips * work.link().message_ns(0));
-    });
+    return oversubscribed_ns(
+        facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
+            return work.publish_ns(request.bytes) * publishers / count +
+                   all_but_one(count) *
+                       (work.read_ns(request.bytes) + 2 * segments * work.link().message_ns(0));
+        });
 }
 
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
     const double read_ns = cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
-    return crowded_stages_ns(facts, request,
-                             read_once_ns(facts, strips_of(facts, request), read_ns), 1);
+    return oversubscribed_stages_ns(facts, request,
+                                    read_once_ns(facts, segments_of(facts, request), read_ns), 1);
 }
 
 double two_stage_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    const double span_ns = read_twice_ns(facts, strips_of(facts, request));
-    return crowded_stages_ns(facts, request, span_ns, node.sockets);
+    const double span_ns = read_twice_ns(facts, segments_of(facts, request));
+    return oversubscribed_stages_ns(facts, request, span_ns, node.sockets);
 }
 
 graph::Schedule run(Builder& builder, const Facts& facts, const graph::Request& request,
                     const Stages& stages) {
-    const Strips strips = strips_of(facts, request);
-    builder.window(strips.window_bytes());
+    const Segments segments = segments_of(facts, request);
+    builder.staging_buffer(segments.staging_buffer_bytes());
     const Slice roots = at_rank(request.root, builder.input(0, request.bytes));
     const Slice own = bcast_data(builder, request);
-    read_by_strips(builder, stages, strips, roots, own);
+    read_by_segments(builder, stages, segments, roots, own);
     return builder.finish();
 }
 
@@ -91,7 +92,7 @@ double read_allgather_ns(const Facts& facts, const graph::Request& request) {
 
 graph::Schedule build_read_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kBcastReadAllgather.name);
-    builder.window(request.bytes);
+    builder.staging_buffer(request.bytes);
     const Team from_root = Team::rotated(request.rank_count, rank, request.root);
     const unsigned radix = barrier_tree_radix(host_link(facts), from_root.size());
     const Slice roots = builder.input(0, request.bytes);
@@ -118,8 +119,8 @@ constexpr Need kVectorFits = {
     }};
 
 constexpr auto kReadAllgatherNeeds = peer_needs(kVectorFits);
-constexpr auto kOneStageNeeds = peer_needs(kStripsFit<kRotation>);
-constexpr auto kTwoStageNeeds = peer_needs(kStripsFit<kRotation>, kSeveralSockets);
+constexpr auto kOneStageNeeds = peer_needs(kSegmentsFit<kRotation>);
+constexpr auto kTwoStageNeeds = peer_needs(kSegmentsFit<kRotation>, kSeveralSockets);
 
 } // namespace
 

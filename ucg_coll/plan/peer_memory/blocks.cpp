@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/pieces.hpp"
 
 namespace ucg::plan {
@@ -14,7 +14,7 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// While one strip is read the next is published.
+// While one segment is read the next is published.
 constexpr std::uint32_t kRotation = 2;
 
 std::uint64_t others(const graph::Request& request) {
@@ -25,11 +25,11 @@ std::uint64_t all_bytes(const graph::Request& request) {
     return request.bytes * (others(request) + 1);
 }
 
-// Allgather and gather: each rank's block in strips. In place, a block stands elsewhere in each
-// rank's output, where windows of strips do not fit; it is copied to scratch instead.
+// Allgather and gather: each rank's block in segments. In place, a block stands elsewhere in each
+// rank's output, where staging buffers of segments do not fit; it is copied to scratch instead.
 
-Strips strips_of(const Facts& facts, const graph::Request& request) {
-    return strips_for(facts.shared, request.bytes, 1, kRotation, kRotation);
+Segments segments_of(const Facts& facts, const graph::Request& request) {
+    return segments_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
 /// A rank reads and writes all blocks, which its cache holds or does not.
@@ -44,117 +44,117 @@ double read_from_all_ns(const Facts& facts, std::uint64_t bytes) {
 
 /// Each rank begins with another peer, so that each peer has one reader at a time.
 double allgather_ns(const Facts& facts, const graph::Request& request) {
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const double span_ns =
-        publish_ns(facts, request.bytes) + meet_ns(facts) +
+        publish_ns(facts, request.bytes) + barrier_ns(facts) +
         cost::copy_ns(facts.profile.memory, request.bytes) +
-        for_strips_ns(strips, [&](std::uint64_t bytes) {
+        for_segments_ns(segments, [&](std::uint64_t bytes) {
             const std::uint64_t all = others(request) * bytes;
-            return meet_ns(facts) +
+            return barrier_ns(facts) +
                    std::max(read_from_all_ns(facts, bytes),
                             static_cast<double>(all) * landing_per_byte_ns(facts, request));
         });
     const std::uint64_t touched = all_bytes(request) + request.bytes;
-    return crowded_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
+    return oversubscribed_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
         return work.publish_ns(request.bytes) + work.link().copy_ns(request.bytes) +
                work.read_ns(others(request) * request.bytes) +
-               meetings_work_ns(facts, strips.count());
+               barriers_work_ns(facts, segments.count());
     });
 }
 
 graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAllgatherPeerRead.name);
     const Team team = Team::whole(request.rank_count, rank);
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const BlockMap target = output_blocks(builder, request);
     const Slice own = own_contribution(builder, request);
     Slice scratch;
     if (request.in_place) {
-        scratch = builder.shared_scratch(strips.window_bytes());
+        scratch = builder.shared_scratch(segments.staging_buffer_bytes());
         builder.expose();
     } else {
-        builder.window(strips.window_bytes());
+        builder.staging_buffer(segments.staging_buffer_bytes());
     }
-    OpIds last = for_each_strip(builder, strips, 1, [&](const Strip& strip) {
-        const Slice shown = request.in_place ? strip.scratch(scratch, strips) : strip.of(own);
-        const OpId first = request.in_place ? builder.copy(strip.of(own), shown, strip.after)
-                                            : builder.publish(shown, strip.after);
+    OpIds last = for_each_segment(builder, segments, 1, [&](const Segment& segment) {
+        const Slice shown = request.in_place ? segment.scratch(scratch, segments) : segment.of(own);
+        const OpId first = request.in_place ? builder.copy(segment.of(own), shown, segment.after)
+                                            : builder.publish(shown, segment.after);
         OpIds known = {first};
-        meet(builder, facts, team, known);
+        barrier(builder, facts, team, known);
         OpIds copies = known;
-        builder.copy(strip.of(own), strip.of(target.block(rank)));
+        builder.copy(segment.of(own), segment.of(target.block(rank)));
         for (const Rank peer : reading_order(team, true)) {
             if (peer != rank) {
                 copies.push_back(
-                    builder.copy(at_rank(peer, shown), strip.of(target.block(peer)), known));
+                    builder.copy(at_rank(peer, shown), segment.of(target.block(peer)), known));
             }
         }
-        return StripOps{first, std::move(copies)};
+        return SegmentOps{first, std::move(copies)};
     });
-    meet(builder, facts, team, last);
+    barrier(builder, facts, team, last);
     return builder.finish();
 }
 
 double gather_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
-    const Strips strips = strips_of(facts, request);
-    const double strips_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
+    const Segments segments = segments_of(facts, request);
+    const double segments_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
         const double landing_ns =
             static_cast<double>(others(request) * bytes) * landing_per_byte_ns(facts, request);
         return std::max(read_others_ns(facts, Readers::one, bytes), landing_ns) +
                2 * static_cast<double>(others(request)) * link.take_ns();
     });
-    // The others publish while the root copies its own block, and strips while it reads others.
+    // The others publish while the root copies its own block, and segments while it reads others.
     const double own_ns = cost::copy_ns(facts.profile.memory, request.bytes);
     const double publish_all_ns = publish_ns(facts, request.bytes);
-    const double first_ns = publish_all_ns / static_cast<double>(strips.count());
+    const double first_ns = publish_all_ns / static_cast<double>(segments.count());
     return std::max(first_ns + link.message_ns(0), own_ns) + link.message_ns(0) -
-           2 * link.take_ns() + std::max(strips_ns, publish_all_ns - first_ns);
+           2 * link.take_ns() + std::max(segments_ns, publish_all_ns - first_ns);
 }
 
 graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kGatherPeerRead.name);
     const Team team = Team::whole(request.rank_count, rank);
-    const Strips strips = strips_of(facts, request);
+    const Segments segments = segments_of(facts, request);
     const Slice block = builder.input(0, request.bytes);
-    builder.window(strips.window_bytes());
+    builder.staging_buffer(segments.staging_buffer_bytes());
     if (rank != request.root) {
-        for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
-            const OpId published = builder.publish(strip.of(block), strip.after);
+        for_each_segment(builder, segments, kRotation, [&](const Segment& segment) {
+            const OpId published = builder.publish(segment.of(block), segment.after);
             builder.signal(request.root, std::array{published});
-            return StripOps{published, {builder.await(request.root)}}; // It has been read.
+            return SegmentOps{published, {builder.await(request.root)}}; // It has been read.
         });
         return builder.finish();
     }
     const BlockMap target = output_blocks(builder, request);
     builder.copy(gather_contribution(builder, request, target), target.block(rank));
-    for_each_strip(builder, strips, kRotation, [&](const Strip& strip) {
+    for_each_segment(builder, segments, kRotation, [&](const Segment& segment) {
         for (const Rank peer : reading_order(team, true)) {
             if (peer != rank) {
-                const OpId ready = builder.await(peer, strip.after);
-                const OpId copied = builder.copy(at_rank(peer, strip.of(block)),
-                                                 strip.of(target.block(peer)), std::array{ready});
+                const OpId ready = builder.await(peer, segment.after);
+                const OpId copied = builder.copy(at_rank(peer, segment.of(block)),
+                                                 segment.of(target.block(peer)), std::array{ready});
                 builder.signal(peer, std::array{copied});
             }
         }
-        return StripOps{};
+        return SegmentOps{};
     });
     return builder.finish();
 }
 
 // Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
-// window must hold.
+// staging buffer must hold.
 
-/// The window and `touched_bytes` of other memory pass through the caches, which hold them or do
-/// not.
+/// The staging buffer and `touched_bytes` of other memory pass through the caches, which hold them
+/// or do not.
 double publish_all_ns(const Facts& facts, const graph::Request& request,
                       std::uint64_t touched_bytes) {
-    if (facts.shared.in_place) {
+    if (facts.shared.buffers_mapped) {
         return 0;
     }
     const std::uint64_t bytes = all_bytes(request);
     return static_cast<double>(bytes) *
-           window_overwrite_per_byte_ns(facts, crowded_rates(facts, bytes + touched_bytes));
+           staging_overwrite_per_byte_ns(facts, oversubscribed_rates(facts, bytes + touched_bytes));
 }
 
 /// The root publishes while the others wait.
@@ -165,16 +165,16 @@ double scatter_ns(const Facts& facts, const graph::Request& request) {
                                        barrier_tree_radix(link, request.rank_count)) +
         cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
     return publish_all_ns(facts, request, all_bytes(request)) +
-           crowded_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
-                      [&](const Work& work) {
-                          return work.read_ns(others(request) * request.bytes) /
-                                 static_cast<double>(request.rank_count);
-                      });
+           oversubscribed_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
+                             [&](const Work& work) {
+                                 return work.read_ns(others(request) * request.bytes) /
+                                        static_cast<double>(request.rank_count);
+                             });
 }
 
 graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kScatterPeerRead.name);
-    builder.window(all_bytes(request));
+    builder.staging_buffer(all_bytes(request));
     const Team team = Team::rotated(request.rank_count, rank, request.root);
     const unsigned radix = barrier_tree_radix(host_link(facts), team.size());
     const BlockMap source =
@@ -195,25 +195,25 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
     const double published_ns = publish_all_ns(facts, request, 2 * all_bytes(request));
-    const double span_ns = published_ns + 2 * meet_ns(facts) +
+    const double span_ns = published_ns + 2 * barrier_ns(facts) +
                            cost::copy_ns(facts.profile.memory, request.bytes) +
                            read_from_all_ns(facts, request.bytes);
-    return crowded_ns(facts, host_link(facts), 3 * all_bytes(request), span_ns,
-                      [&](const Work& work) {
-                          return published_ns + work.link().copy_ns(request.bytes) +
-                                 work.read_ns(others(request) * request.bytes);
-                      });
+    return oversubscribed_ns(facts, host_link(facts), 3 * all_bytes(request), span_ns,
+                             [&](const Work& work) {
+                                 return published_ns + work.link().copy_ns(request.bytes) +
+                                        work.read_ns(others(request) * request.bytes);
+                             });
 }
 
 graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAlltoallPeerRead.name);
-    builder.window(all_bytes(request));
+    builder.staging_buffer(all_bytes(request));
     const Team team = Team::whole(request.rank_count, rank);
     const BlockMap source = input_blocks(builder, request);
     const BlockMap target = output_blocks(builder, request);
     OpIds known = {builder.publish(builder.input(0, all_bytes(request)))};
     builder.copy(source.block(rank), target.block(rank));
-    meet(builder, facts, team, known);
+    barrier(builder, facts, team, known);
     OpIds last = known;
     for (const Rank peer : reading_order(team, true)) {
         if (peer != rank) {
@@ -221,35 +221,35 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
                 builder.copy(at_rank(peer, source.block(rank)), target.block(peer), known));
         }
     }
-    meet(builder, facts, team, last);
+    barrier(builder, facts, team, last);
     return builder.finish();
 }
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     const double published_ns = publish_all_ns(facts, request, 0);
     const double span_ns =
-        published_ns + 2 * meet_ns(facts) +
+        published_ns + 2 * barrier_ns(facts) +
         read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, request.bytes),
                             static_cast<unsigned>(request.rank_count), request.bytes,
                             all_bytes(request));
-    return crowded_ns(
+    return oversubscribed_ns(
         facts, host_link(facts), 2 * all_bytes(request), span_ns,
         [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });
 }
 
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceScatterBlockPeerRead.name);
-    builder.window(all_bytes(request));
+    builder.staging_buffer(all_bytes(request));
     const Team team = Team::whole(request.rank_count, rank);
     const BlockMap source = reduce_scatter_source(builder, request);
     OpIds last = {builder.publish(builder.input(0, all_bytes(request)))};
-    meet(builder, facts, team, last);
+    barrier(builder, facts, team, last);
     std::vector<Slice> operands;
     for (const Rank peer : reading_order(team, request.commutative)) {
         operands.push_back(at_rank(peer, source.block(rank)));
     }
     last.push_back(builder.reduce(operands, reduce_scatter_target(builder, request), last));
-    meet(builder, facts, team, last);
+    barrier(builder, facts, team, last);
     return builder.finish();
 }
 
@@ -259,7 +259,7 @@ constexpr Need kBlocksFit = {"staging memory that holds all blocks",
                                  return facts.shared.staging_bytes == 0 || bytes == 0 ||
                                         facts.shared.staging_bytes / bytes >= others(request) + 1;
                              }};
-constexpr auto kStripsNeeds = peer_needs(kStripsFit<kRotation>);
+constexpr auto kSegmentsNeeds = peer_needs(kSegmentsFit<kRotation>);
 constexpr auto kWholeNeeds = peer_needs(kBlocksFit);
 constexpr auto kWholeNotInPlaceNeeds = peer_needs(kBlocksFit, kNotInPlace);
 
@@ -271,7 +271,7 @@ const Algorithm kAllgatherPeerRead = {
     .summary = "every rank reads the others' blocks in shared memory",
     .cost_ns = allgather_ns,
     .build = build_allgather,
-    .needs = kStripsNeeds,
+    .needs = kSegmentsNeeds,
 };
 
 const Algorithm kGatherPeerRead = {
@@ -280,7 +280,7 @@ const Algorithm kGatherPeerRead = {
     .summary = "the root reads the others' blocks in shared memory",
     .cost_ns = gather_ns,
     .build = build_gather,
-    .needs = kStripsNeeds,
+    .needs = kSegmentsNeeds,
 };
 
 const Algorithm kScatterPeerRead = {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/pieces.hpp"
 
 namespace ucg::plan {
@@ -121,8 +121,9 @@ std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, c
 double copy_unit_ns(const Facts& facts, std::uint64_t unit, std::uint64_t vector_bytes) {
     const double copy_ns =
         price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * vector_bytes));
-    return facts.shared.in_place ? copy_ns + widest_level(facts).latency_ns
-                                 : std::max(copy_ns, cost::cma_ns(facts.profile.memory.cma, unit));
+    return facts.shared.buffers_mapped
+               ? copy_ns + widest_level(facts).latency_ns
+               : std::max(copy_ns, cost::cma_ns(facts.profile.memory.cma, unit));
 }
 
 /// Combining a unit of all vectors and writing the result to `targets` ranks. What is mapped is
@@ -133,7 +134,7 @@ double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::ui
     const std::uint64_t touched = request.bytes + operands * unit;
     const double reduce_ns =
         price::reduce_ns(facts.profile, operands, unit, facts.profile.memory.cache_for(touched));
-    if (facts.shared.in_place) {
+    if (facts.shared.buffers_mapped) {
         return reduce_ns + targets * copy_unit_ns(facts, unit, request.bytes);
     }
     const double own_ns =

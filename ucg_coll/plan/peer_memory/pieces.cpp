@@ -3,25 +3,25 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ucg_coll/plan/parts/crowding.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 
-bool strips_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {
+bool segments_fit(const Facts& facts, const graph::Request& request, std::uint32_t places) {
     const std::uint64_t bytes = uniform_bytes(request);
     return facts.shared.staging_bytes == 0 || bytes == 0 ||
-           strips_for(facts.shared, bytes, request.element_bytes, 1, places).strip_bytes > 0;
+           segments_for(facts.shared, bytes, request.element_bytes, 1, places).segment_bytes > 0;
 }
 
 namespace {
 
 /// All signal all, in rounds; or all signal one member, which answers: fewer signals, one more
 /// wait.
-struct Meeting {
-    Meeting(const Facts& facts, Rank count)
+struct CheapestBarrier {
+    CheapestBarrier(const Facts& facts, Rank count)
         : link(host_link(facts)), dissemination_radix(barrier_dissemination_radix(link, count)),
           tree_radix(barrier_tree_radix(link, count)) {
-        dissemination_ns = crowded_exchange_ns(facts, link, 0, [&](const Link& prices) {
+        dissemination_ns = oversubscribed_exchange_ns(facts, link, 0, [&](const Link& prices) {
             return barrier_dissemination_ns(prices, count, dissemination_radix);
         });
         tree_ns = barrier_there_and_back_ns(facts, link, count);
@@ -38,28 +38,28 @@ struct Meeting {
 
 } // namespace
 
-void meet(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last) {
-    const Meeting meeting(facts, team.size());
-    if (meeting.by_tree()) {
-        barrier_arrive(builder, team, meeting.tree_radix, last);
-        barrier_release(builder, team, meeting.tree_radix, last);
+void barrier(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last) {
+    const CheapestBarrier cheapest(facts, team.size());
+    if (cheapest.by_tree()) {
+        barrier_arrive(builder, team, cheapest.tree_radix, last);
+        barrier_release(builder, team, cheapest.tree_radix, last);
     } else {
-        barrier_dissemination(builder, team, meeting.dissemination_radix, last);
+        barrier_dissemination(builder, team, cheapest.dissemination_radix, last);
     }
 }
 
-double meet_ns(const Facts& facts) {
-    const Meeting meeting(facts, facts.placement.rank_count());
-    return std::min(meeting.tree_ns, meeting.dissemination_ns);
+double barrier_ns(const Facts& facts) {
+    const CheapestBarrier cheapest(facts, facts.placement.rank_count());
+    return std::min(cheapest.tree_ns, cheapest.dissemination_ns);
 }
 
-double socket_meet_ns(const Facts& facts) {
-    const Meeting meeting(facts, static_cast<Rank>(facts.shared.node.cores_per_socket));
-    return std::min(meeting.tree_ns, meeting.dissemination_ns);
+double socket_barrier_ns(const Facts& facts) {
+    const CheapestBarrier cheapest(facts, static_cast<Rank>(facts.shared.node.cores_per_socket));
+    return std::min(cheapest.tree_ns, cheapest.dissemination_ns);
 }
 
-double meetings_work_ns(const Facts& facts, std::uint64_t count) {
-    return static_cast<double>(count) * meet_ns(facts) / facts.ranks_per_cpu;
+double barriers_work_ns(const Facts& facts, std::uint64_t count) {
+    return static_cast<double>(count) * barrier_ns(facts) / facts.ranks_per_cpu;
 }
 
 cost::NodeModel known_node(const Facts& facts) {
@@ -104,24 +104,24 @@ double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
                                             facts.profile.memory.cache_for(2 * own_bytes)));
 }
 
-double copy_to_window_ns(const Facts& facts, std::uint64_t bytes) {
-    // Strip by strip to windows that stay in cache.
-    const cost::CacheRates& window =
-        facts.profile.memory.cache_for(std::min(bytes, kStripBytesMax));
+double copy_to_staging_ns(const Facts& facts, std::uint64_t bytes) {
+    // Segment by segment to staging buffers that stay in cache.
+    const cost::CacheRates& staging_buffer =
+        facts.profile.memory.cache_for(std::min(bytes, kSegmentBytesMax));
     const double source_per_byte_ns = facts.profile.memory.cache_for(2 * bytes).copy_per_byte_ns;
     return static_cast<double>(bytes) *
-           std::max(window_overwrite_per_byte_ns(facts, window), source_per_byte_ns);
+           std::max(staging_overwrite_per_byte_ns(facts, staging_buffer), source_per_byte_ns);
 }
 
 double publish_ns(const Facts& facts, std::uint64_t bytes) {
-    return facts.shared.in_place ? 0 : copy_to_window_ns(facts, bytes);
+    return facts.shared.buffers_mapped ? 0 : copy_to_staging_ns(facts, bytes);
 }
 
-Tiles tiles_of(std::uint64_t strip_bytes, Rank count) {
-    const std::uint64_t units = divide_up(strip_bytes, kCacheLine);
+Tiles tiles_of(std::uint64_t segment_bytes, Rank count) {
+    const std::uint64_t units = divide_up(segment_bytes, kCacheLine);
     const auto most = static_cast<std::uint64_t>(count);
     return {static_cast<Rank>(std::min(units, most)),
-            std::min(divide_up(units, most) * kCacheLine, strip_bytes)};
+            std::min(divide_up(units, most) * kCacheLine, segment_bytes)};
 }
 
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
@@ -131,14 +131,14 @@ double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands
                                operands, tiles.bytes, own_bytes);
 }
 
-graph::Slice tile_of(graph::Slice strip, Rank index, Rank count, std::uint64_t element_bytes) {
+graph::Slice tile_of(graph::Slice segment, Rank index, Rank count, std::uint64_t element_bytes) {
     const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
-    const std::uint64_t units = divide_up(strip.length, unit);
+    const std::uint64_t units = divide_up(segment.length, unit);
     const auto border = [&](Rank tile) {
         const auto before = static_cast<std::uint64_t>(tile);
-        return std::min(units * before / static_cast<std::uint64_t>(count) * unit, strip.length);
+        return std::min(units * before / static_cast<std::uint64_t>(count) * unit, segment.length);
     };
-    return part(strip, border(index), border(index + 1) - border(index));
+    return part(segment, border(index), border(index + 1) - border(index));
 }
 
 std::vector<Rank> reading_order(const Team& team, bool cyclic) {

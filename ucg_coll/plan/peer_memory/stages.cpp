@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "ucg_coll/plan/parts/crowding.hpp"
 #include "ucg_coll/plan/parts/knomial.hpp"
+#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 
@@ -17,13 +17,13 @@ void Stages::add_two_stages(const Sockets& sockets) {
     add(sockets.team());
 }
 
-StripOps Stages::read(const Strip& strip, Slice roots, Slice own, OpIds last) const {
-    const Slice own_strip = strip.of(own);
-    StripOps ops{graph::kNoOp, std::move(last)};
+SegmentOps Stages::read(const Segment& segment, Slice roots, Slice own, OpIds last) const {
+    const Slice own_segment = segment.of(own);
+    SegmentOps ops{graph::kNoOp, std::move(last)};
     bool published = false;
     for (const Team& team : teams_) {
         if (team.index() == 0 && !published) {
-            ops.last = {builder_.publish(own_strip, ops.last)};
+            ops.last = {builder_.publish(own_segment, ops.last)};
             ops.first = ops.first == graph::kNoOp ? ops.last.front() : ops.first;
             published = true;
         }
@@ -32,7 +32,7 @@ StripOps Stages::read(const Strip& strip, Slice roots, Slice own, OpIds last) co
             const Rank source = team.rank(0);
             const Slice vector =
                 source == roots.owner ? roots : at_rank(source, builder_.output(0, roots.length));
-            ops.last = {builder_.copy(strip.of(vector), own_strip, ops.last)};
+            ops.last = {builder_.copy(segment.of(vector), own_segment, ops.last)};
             ops.first = ops.last.front();
         }
     }
@@ -45,9 +45,10 @@ void Stages::confirm(OpIds& last) const {
     }
 }
 
-Climb::Climb(graph::Builder& builder, const Sockets& sockets, const Strips& strips, unsigned radix)
-    : builder_(builder), sockets_(sockets), strips_(strips), radix_(radix),
-      partials_(builder.shared_scratch(strips.window_bytes())) {
+Climb::Climb(graph::Builder& builder, const Sockets& sockets, const Segments& segments,
+             unsigned radix)
+    : builder_(builder), sockets_(sockets), segments_(segments), radix_(radix),
+      partials_(builder.shared_scratch(segments.staging_buffer_bytes())) {
     const auto climb = [&](const Team& team, auto child_of) {
         const KnomialNode node(team.size(), 0, team.index(), radix_);
         for (unsigned level = 0; level < node.levels(); ++level) {
@@ -80,12 +81,12 @@ bool Climb::combines(std::size_t socket, Rank index) const {
     return !among.children().empty();
 }
 
-StripOps Climb::run(const Strip& strip, Slice source, Slice leaves, Slice target) const {
-    const Slice partial_place = strip.scratch(partials_, strips_);
-    Slice partial = strip.of(source);
-    StripOps ops{graph::kNoOp, strip.after};
+SegmentOps Climb::run(const Segment& segment, Slice source, Slice leaves, Slice target) const {
+    const Slice partial_place = segment.scratch(partials_, segments_);
+    Slice partial = segment.of(source);
+    SegmentOps ops{graph::kNoOp, segment.after};
     if (groups_.empty()) {
-        ops.first = builder_.publish(partial, strip.after);
+        ops.first = builder_.publish(partial, segment.after);
         ops.last = {ops.first};
     }
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -94,10 +95,10 @@ StripOps Climb::run(const Strip& strip, Slice source, Slice leaves, Slice target
         for (const Child& child : groups_[i]) {
             ready.push_back(builder_.await(child.rank));
             operands.push_back(
-                at_rank(child.rank, child.combines ? partial_place : strip.of(leaves)));
+                at_rank(child.rank, child.combines ? partial_place : segment.of(leaves)));
         }
         const bool last = is_first() && i + 1 == groups_.size();
-        partial = last ? strip.of(target) : partial_place;
+        partial = last ? segment.of(target) : partial_place;
         ops.last = {builder_.reduce(operands, partial, ready)};
         ops.first = i == 0 ? ops.last.front() : ops.first;
     }
@@ -107,35 +108,35 @@ StripOps Climb::run(const Strip& strip, Slice source, Slice leaves, Slice target
     return ops;
 }
 
-OpIds Climb::confirm(const Strip& strip, Slice source, const StripOps& ops) const {
+OpIds Climb::confirm(const Segment& segment, Slice source, const SegmentOps& ops) const {
     for (const std::vector<Child>& group : groups_) {
         for (const Child& child : group) {
             builder_.signal(child.rank, ops.last);
         }
     }
-    return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await_read(parent_, strip.of(source))};
+    return parent_ == kNoRank ? OpIds{} : OpIds{builder_.await_read(parent_, segment.of(source))};
 }
 
-void climb_by_strips(graph::Builder& builder, const Climb& climb, const Strips& strips,
-                     Slice source, Slice leaves, Slice target) {
-    for_each_strip(builder, strips, strips.rotation, [&](const Strip& strip) {
-        StripOps ops = climb.run(strip, source, leaves, target);
-        ops.last = climb.confirm(strip, source, ops);
+void climb_by_segments(graph::Builder& builder, const Climb& climb, const Segments& segments,
+                       Slice source, Slice leaves, Slice target) {
+    for_each_segment(builder, segments, segments.rotation, [&](const Segment& segment) {
+        SegmentOps ops = climb.run(segment, source, leaves, target);
+        ops.last = climb.confirm(segment, source, ops);
         return ops;
     });
 }
 
-void read_by_strips(graph::Builder& builder, const Stages& stages, const Strips& strips,
-                    Slice roots, Slice own) {
-    for_each_strip(builder, strips, strips.rotation, [&](const Strip& strip) {
-        StripOps ops = stages.read(strip, roots, own, strip.after);
+void read_by_segments(graph::Builder& builder, const Stages& stages, const Segments& segments,
+                      Slice roots, Slice own) {
+    for_each_segment(builder, segments, segments.rotation, [&](const Segment& segment) {
+        SegmentOps ops = stages.read(segment, roots, own, segment.after);
         stages.confirm(ops.last);
         return ops;
     });
 }
 
-double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
-    const unsigned radix = climb_radix(facts, strips);
+double climb_by_segments_ns(const Facts& facts, const Segments& segments) {
+    const unsigned radix = climb_radix(facts, segments);
     const Link link = host_link(facts);
     const cost::NodeModel& node = facts.shared.node;
     // The first leader tells one child after the other that it has been read.
@@ -143,12 +144,12 @@ double climb_by_strips_ns(const Facts& facts, const Strips& strips) {
                               root_children(static_cast<Rank>(node.sockets), radix);
     const double ends_ns = link.message_ns(0) + (std::max(children, 1U) - 1) * link.busy_ns(0) +
                            climb_turns_ns(facts, radix);
-    const double climb_ns = for_strips_ns(strips, [&](std::uint64_t bytes) {
-        return climb_strip_ns(facts, radix, bytes, strips.total_bytes);
+    const double climb_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
+        return climb_segment_ns(facts, radix, bytes, segments.total_bytes);
     });
-    // While one strip is combined the next is published.
-    const double publish_all_ns = publish_ns(facts, strips.total_bytes);
-    return publish_all_ns / static_cast<double>(strips.count()) + ends_ns +
+    // While one segment is combined the next is published.
+    const double publish_all_ns = publish_ns(facts, segments.total_bytes);
+    return publish_all_ns / static_cast<double>(segments.count()) + ends_ns +
            std::max(climb_ns, publish_all_ns);
 }
 
@@ -160,35 +161,36 @@ double down_and_up_ns(const Link& link, Rank count) {
 }
 
 /// Signals down the stages and up again go on while data moves.
-double by_strips_ns(const Facts& facts, const Strips& strips, double read_ns, double signals_ns) {
+double by_segments_ns(const Facts& facts, const Segments& segments, double read_ns,
+                      double signals_ns) {
     const Link link = host_link(facts);
-    const std::uint64_t bytes = strips.total_bytes;
-    // One strip has to be there before the first can be read.
-    return publish_ns(facts, bytes) / static_cast<double>(strips.count()) + signals_ns +
+    const std::uint64_t bytes = segments.total_bytes;
+    // One segment has to be there before the first can be read.
+    return publish_ns(facts, bytes) / static_cast<double>(segments.count()) + signals_ns +
            std::max({read_ns, link.copy_ns(bytes), publish_ns(facts, bytes)}) +
-           static_cast<double>(strips.count() - 1) * link.busy_ns(0);
+           static_cast<double>(segments.count() - 1) * link.busy_ns(0);
 }
 
 } // namespace
 
-double read_once_ns(const Facts& facts, const Strips& strips, double read_ns) {
+double read_once_ns(const Facts& facts, const Segments& segments, double read_ns) {
     const Link link = host_link(facts);
-    return by_strips_ns(facts, strips, read_ns,
-                        down_and_up_ns(link, facts.placement.ranks_per_host_max()));
+    return by_segments_ns(facts, segments, read_ns,
+                          down_and_up_ns(link, facts.placement.ranks_per_host_max()));
 }
 
-double read_twice_ns(const Facts& facts, const Strips& strips) {
+double read_twice_ns(const Facts& facts, const Segments& segments) {
     const Link link = host_link(facts);
     const cost::NodeModel node = known_node(facts);
-    const std::uint64_t bytes = strips.total_bytes;
+    const std::uint64_t bytes = segments.total_bytes;
     const Link across(facts, facts.placement.widest_on_host());
     const double signals_ns =
         down_and_up_ns(link.within_group(), static_cast<Rank>(node.cores_per_socket)) +
         down_and_up_ns(across, static_cast<Rank>(node.sockets));
     // Each leader publishes what it has read.
-    return by_strips_ns(facts, strips,
-                        cost::two_stage_broadcast_ns(node, bytes) + publish_ns(facts, bytes),
-                        signals_ns);
+    return by_segments_ns(facts, segments,
+                          cost::two_stage_broadcast_ns(node, bytes) + publish_ns(facts, bytes),
+                          signals_ns);
 }
 
 bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
@@ -197,15 +199,15 @@ bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
            cost::two_stage_broadcast_ns(node, bytes) < cost::one_stage_broadcast_ns(node, bytes);
 }
 
-double read_by_strips_ns(const Facts& facts, const Strips& strips) {
-    const std::uint64_t bytes = strips.total_bytes;
+double read_by_segments_ns(const Facts& facts, const Segments& segments) {
+    const std::uint64_t bytes = segments.total_bytes;
     return read_in_two_stages(facts, bytes)
-               ? read_twice_ns(facts, strips)
-               : read_once_ns(facts, strips,
+               ? read_twice_ns(facts, segments)
+               : read_once_ns(facts, segments,
                               cost::one_stage_broadcast_ns(known_node(facts), bytes));
 }
 
-double read_strip_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes) {
+double read_segment_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     return barrier_tree_ns(link, count, barrier_tree_radix(link, count)) +
@@ -225,8 +227,8 @@ double climb_turns_ns(const Facts& facts, unsigned radix) {
     return climb_levels(facts.shared.node, radix) * turn_ns(facts.profile, facts.ranks_per_cpu);
 }
 
-double climb_strip_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
-                      std::uint64_t vector_bytes) {
+double climb_segment_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
+                        std::uint64_t vector_bytes) {
     const cost::NodeModel node = known_node(facts);
     const Link link = host_link(facts);
     double ns = 0;
@@ -245,11 +247,11 @@ double climb_strip_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
 }
 
 double climb_work_ns(const Facts& facts, const Work& work, const graph::Request& request,
-                     double strips) {
+                     double segments) {
     const std::uint64_t bytes = request.bytes;
     return all_but_one(request.rank_count) *
            (work.publish_ns(bytes) + work.read_ns(bytes) + work.combine_ns(bytes) +
-            strips * (2 * work.link().message_ns(0) + facts.profile.memory.wake.yield_switch_ns));
+            segments * (2 * work.link().message_ns(0) + facts.profile.memory.wake.yield_switch_ns));
 }
 
 double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
@@ -257,11 +259,11 @@ double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
     return work.publish_ns(bytes + tile) + 2 * work.read_ns(bytes);
 }
 
-unsigned climb_radix(const Facts& facts, const Strips& strips) {
+unsigned climb_radix(const Facts& facts, const Segments& segments) {
     const cost::NodeModel& node = facts.shared.node;
     const auto widest = static_cast<Rank>(std::max(node.sockets, node.cores_per_socket));
     return cheapest_radix(widest, [&](unsigned radix) {
-        return climb_strip_ns(facts, radix, strips.strip_bytes, strips.total_bytes);
+        return climb_segment_ns(facts, radix, segments.segment_bytes, segments.total_bytes);
     });
 }
 

@@ -41,7 +41,7 @@ struct Parcel {
 };
 
 /// What a rank shares, and the actors that wait for it.
-struct Board {
+struct FlagSlots {
     static constexpr Picoseconds kUnknown = -1;
     Picoseconds begin = 0;
     Picoseconds shared = kUnknown;
@@ -60,7 +60,7 @@ struct World {
     std::vector<s4u::ActorPtr> actors;
     std::deque<Parcel> parcels; ///< Keeps them in their places.
     std::map<std::tuple<Rank, Rank, bool>, s4u::Mailbox*> mailboxes;
-    std::vector<Board> boards;           ///< By rank.
+    std::vector<FlagSlots> flag_slots;   ///< By rank.
     std::vector<std::uint64_t> readings; ///< By rank: how many read its memory now.
 
     /// A mailbox with a receiver lets messages leave before they are asked for.
@@ -155,7 +155,7 @@ class RankActor {
         }
     }
 
-    /// Waits for the boards of the step, and takes them in.
+    /// Waits for the flag slots of the step, and takes them in.
     void look(const Step& step) {
         struct Look {
             Rank owner;
@@ -163,76 +163,78 @@ class RankActor {
             Picoseconds arrival;
         };
         std::vector<Look> looks;
-        for_each_board(step, program_, [&](Rank owner, std::uint32_t op) {
+        for_each_flag_slot(step, program_, [&](Rank owner, std::uint32_t op) {
             op_ = op;
             await_share(owner);
-            const Picoseconds flight = to_picoseconds(board_terms_with(owner).flight_ns);
-            looks.push_back({owner, op, board_of(owner).shared + flight});
+            const Picoseconds flight = to_picoseconds(flag_slot_terms_with(owner).flight_ns);
+            looks.push_back({owner, op, flag_slot_of(owner).shared + flight});
             return true;
         });
         std::stable_sort(looks.begin(), looks.end(),
                          [](const Look& a, const Look& b) { return a.arrival < b.arrival; });
         for (const Look& look : looks) {
             op_ = look.op;
-            take_board_in(look.owner, look.arrival);
+            take_flag_slot_in(look.owner, look.arrival);
         }
     }
 
-    Board& board_of(Rank owner) const { return world_.boards[static_cast<std::size_t>(owner)]; }
-    BoardTerms board_terms_with(Rank owner) const {
-        return board_terms(world_.options.network, world_.placement.distance(rank_, owner));
+    FlagSlots& flag_slot_of(Rank owner) const {
+        return world_.flag_slots[static_cast<std::size_t>(owner)];
+    }
+    FlagSlotTerms flag_slot_terms_with(Rank owner) const {
+        return flag_slot_terms(world_.options.network, world_.placement.distance(rank_, owner));
     }
 
     void await_share(Rank owner) {
-        Board& board = board_of(owner);
-        if (board.shared == Board::kUnknown) {
+        FlagSlots& flag_slot = flag_slot_of(owner);
+        if (flag_slot.shared == FlagSlots::kUnknown) {
             const Picoseconds start = now();
-            board.waiters.push_back(world_.actors[static_cast<std::size_t>(rank_)]);
+            flag_slot.waiters.push_back(world_.actors[static_cast<std::size_t>(rank_)]);
             s4u::this_actor::suspend();
             record(Activity::Kind::wait, start);
         }
     }
 
-    void take_board_in(Rank owner, Picoseconds arrival) {
-        const Board& board = board_of(owner);
+    void take_flag_slot_in(Rank owner, Picoseconds arrival) {
+        const FlagSlots& flag_slot = flag_slot_of(owner);
         Picoseconds start = now();
         sleep(arrival - start);
         record(Activity::Kind::wait, start);
         start = now();
         const std::uint64_t bytes = bytes_of(at_, program_);
         const topo::Distance distance = world_.placement.distance(rank_, owner);
-        const Picoseconds taking =
-            to_picoseconds(board_lines_ns(world_.options.memory, distance, board.readers, bytes));
+        const Picoseconds taking = to_picoseconds(
+            flag_slot_lines_ns(world_.options.memory, distance, flag_slot.readers, bytes));
         sleep(taking);
         record(Activity::Kind::look, start);
         ++world_.outcome.look_count;
         if (world_.trace != nullptr) {
             world_.trace->transfers.push_back({.from = owner,
                                                .to = rank_,
-                                               .send_op = board.op,
+                                               .send_op = flag_slot.op,
                                                .bytes = bytes,
-                                               .kind = Transfer::Kind::board,
-                                               .begin = board.begin,
-                                               .left = board.shared,
+                                               .kind = Transfer::Kind::flag_slot,
+                                               .begin = flag_slot.begin,
+                                               .left = flag_slot.shared,
                                                .arrived = arrival,
                                                .taken = now()});
         }
     }
 
     void share(std::uint64_t bytes) {
-        Board& board = board_of(rank_);
-        board.begin = now();
-        board.op = op_;
-        const BoardTerms terms =
-            board_terms(world_.options.network, world_.placement.widest_on_host());
+        FlagSlots& flag_slot = flag_slot_of(rank_);
+        flag_slot.begin = now();
+        flag_slot.op = op_;
+        const FlagSlotTerms terms =
+            flag_slot_terms(world_.options.network, world_.placement.widest_on_host());
         compute(Activity::Kind::share,
-                terms.issue_ns + board_copy_ns(world_.options.memory, bytes));
-        board.shared = now();
+                terms.issue_ns + flag_slot_copy_ns(world_.options.memory, bytes));
+        flag_slot.shared = now();
         ++world_.outcome.share_count;
-        for (const s4u::ActorPtr& waiter : board.waiters) {
+        for (const s4u::ActorPtr& waiter : flag_slot.waiters) {
             waiter->resume();
         }
-        board.waiters.clear();
+        flag_slot.waiters.clear();
     }
 
     /// And goes on to the next step.
@@ -245,9 +247,10 @@ class RankActor {
         case StepKind::reduce:
         case StepKind::reduce_parts:
             compute(Activity::Kind::reduce,
-                    has_boards(step, program_)
-                        ? combine_boards_ns(prices, world_.options.memory,
-                                            world_.placement.widest_on_host(), step.count, bytes)
+                    has_flag_slots(step, program_)
+                        ? combine_flag_slots_ns(prices, world_.options.memory,
+                                                world_.placement.widest_on_host(), step.count,
+                                                bytes)
                         : reduce_ns(prices, step.count, bytes));
             break;
         case StepKind::publish:
@@ -454,10 +457,10 @@ class SimGridPricing final : public Pricing {
             return own;
         }
         World world{placement_, options_, own_.programs(), {}, trace, {}, {}, {}, {}, {}};
-        for (const std::uint32_t readers : board_readers(own_.programs())) {
-            world.boards.emplace_back().readers = readers;
+        for (const std::uint32_t readers : flag_slot_readers(own_.programs())) {
+            world.flag_slots.emplace_back().readers = readers;
         }
-        world.readings.resize(world.boards.size());
+        world.readings.resize(world.flag_slots.size());
         world.outcome.entered = std::move(own->entered);
         world.outcome.finish.resize(world.outcome.entered.size());
         if (trace != nullptr) {

@@ -82,7 +82,7 @@ bool LoopbackTransport::matches(const Arrival& arrival, const Message& recv) {
 }
 
 void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
-    if (recv.in_place) {
+    if (recv.read_on_arrival) {
         const Message* const origin = arrival.origin;
         parts_.push_back(
             {&recv, origin == nullptr
@@ -195,7 +195,7 @@ std::span<std::byte> LoopbackTransport::staging() {
     return {staging_.get(), kStagingBytes};
 }
 
-bool LoopbackTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
+bool LoopbackTransport::is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const {
     static_cast<void>(data);
     static_cast<void>(bytes);
     return fabric_.reach_(rank_);
@@ -215,16 +215,17 @@ SharedBuffer LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer
                                       : SharedBuffer{};
 }
 
-bool LoopbackTransport::share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) {
-    UCG_ASSERT(bytes <= kBoardBytes);
+bool LoopbackTransport::share(const FlagSlotTurn& turn, const std::byte* data,
+                              std::uint64_t bytes) {
+    UCG_ASSERT(bytes <= kFlagSlotBytes);
     const bool room =
         std::all_of(fabric_.ports_.begin(), fabric_.ports_.end(), [&](const auto& peer) {
-            return peer.get() == this || turn.turn < peer->done_ + kBoardDepth;
+            return peer.get() == this || turn.turn < peer->done_ + kFlagSlotDepth;
         });
     if (!room) {
         return false;
     }
-    Slot& slot = slots_[turn.turn % kBoardDepth];
+    Slot& slot = slots_[turn.turn % kFlagSlotDepth];
     UCG_ASSERT(slot.after < turn.turn + 1);
     slot.after = turn.turn + 1;
     slot.sequence = turn.sequence;
@@ -234,7 +235,7 @@ bool LoopbackTransport::share(const BoardTurn& turn, const std::byte* data, std:
     return true;
 }
 
-std::size_t LoopbackTransport::look(const BoardTurn& turn, std::span<const BoardRead> reads,
+std::size_t LoopbackTransport::look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
                                     const std::byte** places) {
     std::size_t seen = 0;
     while (seen < reads.size() && (places[seen] = look_at(turn, reads[seen])) != nullptr) {
@@ -244,10 +245,10 @@ std::size_t LoopbackTransport::look(const BoardTurn& turn, std::span<const Board
 }
 
 /// Each look may be the one that sees it, apart for each reader.
-const std::byte* LoopbackTransport::look_at(const BoardTurn& turn, const BoardRead& read) {
+const std::byte* LoopbackTransport::look_at(const FlagSlotTurn& turn, const FlagSlotRead& read) {
     UCG_ASSERT(read.owner != rank_ && read.owner >= 0 && read.owner < fabric_.rank_count() &&
                turn.turn >= done_);
-    Slot& slot = fabric_.transport(read.owner).slots_[turn.turn % kBoardDepth];
+    Slot& slot = fabric_.transport(read.owner).slots_[turn.turn % kFlagSlotDepth];
     if (slot.after != turn.turn + 1) {
         return nullptr;
     }

@@ -36,12 +36,12 @@ class LoopbackFabric {
     /// Every route of `rank` leads through its loopback transport.
     std::vector<Transport*> routes(Rank rank) const;
 
-    /// Do ranks reach one another's buffers in place, or only what was copied to windows? Asked for
-    /// each buffer that `owner` exposes, each time. In place until this is called.
+    /// Do ranks reach one another's buffers in place, or only what was copied to staging buffers?
+    /// Asked for each buffer that `owner` exposes, each time. In place until this is called.
     using Reach = std::function<bool(Rank owner)>;
-    void reach_in_place(Reach reach) { reach_ = std::move(reach); }
-    void reach_in_place(bool in_place) {
-        reach_ = [in_place](Rank) { return in_place; };
+    void map_buffers(Reach reach) { reach_ = std::move(reach); }
+    void map_buffers(bool buffers_mapped) {
+        reach_ = [buffers_mapped](Rank) { return buffers_mapped; };
     }
 
     /// Are there messages posted or buffered and not delivered?
@@ -55,7 +55,7 @@ class LoopbackFabric {
     std::mt19937_64 random_;
 };
 
-class LoopbackTransport final : public Transport, public PeerMemory, public Board {
+class LoopbackTransport final : public Transport, public PeerMemory, public FlagSlots {
   public:
     LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count);
 
@@ -67,18 +67,18 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
 
     PeerMemory* peer_memory() override { return this; }
     std::span<std::byte> staging() override;
-    bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
+    bool is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const override;
     bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
                 std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                              std::uint32_t sequence) const override;
 
-    Board* board() override { return this; }
-    std::uint64_t bytes_max() const override { return kBoardBytes; }
-    bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override;
-    std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+    FlagSlots* flag_slots() override { return this; }
+    std::uint64_t bytes_max() const override { return kFlagSlotBytes; }
+    bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) override;
+    std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
                      const std::byte** places) override;
-    std::size_t exchange(const BoardExchange& exchange) override {
+    std::size_t exchange(const FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
     void finish(std::uint64_t turn) override;
@@ -86,8 +86,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
 
     /// The longest share, and how many turns a rank may be ahead of its peers: few, so that tests
     /// have ranks that wait for room.
-    static constexpr std::uint64_t kBoardBytes = 8 << 10;
-    static constexpr std::size_t kBoardDepth = 4;
+    static constexpr std::uint64_t kFlagSlotBytes = 8 << 10;
+    static constexpr std::size_t kFlagSlotDepth = 4;
 
     /// Of each rank; touched only where it is used.
     static constexpr std::uint64_t kStagingBytes = 1 << 20;
@@ -95,7 +95,7 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
   private:
     friend class LoopbackFabric;
 
-    const std::byte* look_at(const BoardTurn& turn, const BoardRead& read);
+    const std::byte* look_at(const FlagSlotTurn& turn, const FlagSlotRead& read);
 
     // A message on its way to this rank. `origin` is null once the sender was told "done".
     struct Arrival {
@@ -142,8 +142,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Boar
         std::vector<std::byte> bytes;
         std::vector<bool> arrived; ///< By reader: what has been seen stays.
     };
-    std::array<Slot, kBoardDepth> slots_; ///< The own board.
-    std::uint64_t done_ = 0;              ///< This rank looks at no earlier turn of others.
+    std::array<Slot, kFlagSlotDepth> slots_; ///< The own flag slot.
+    std::uint64_t done_ = 0;                 ///< This rank looks at no earlier turn of others.
 };
 
 } // namespace ucg::transport

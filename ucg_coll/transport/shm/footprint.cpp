@@ -25,7 +25,7 @@ std::uint64_t table_bytes(std::uint64_t bytes) {
 
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2 &&
-               options.depth < shm::JointCopy::kTurns);
+               options.depth < shm::CooperativeCopy::kTurns);
     const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
     const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
     const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
@@ -57,19 +57,20 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     return shape;
 }
 
-shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options) {
+shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
     // What a rank is done with it may say a turn late: shm/PROTOCOL.md.
-    UCG_ASSERT(std::has_single_bit(options.board_depth) && options.board_depth >= 2);
+    UCG_ASSERT(std::has_single_bit(options.flag_slot_depth) && options.flag_slot_depth >= 2);
     const std::uint64_t all = options.host_bytes_max / kPartOfHost;
-    const std::uint64_t board =
-        (all - std::min<std::uint64_t>(all, sizeof(shm::BoardSleepers))) / rank_count;
+    const std::uint64_t flag_slot =
+        (all - std::min<std::uint64_t>(all, sizeof(shm::FlagSlotSleepers))) / rank_count;
     const std::uint64_t lines =
-        sizeof(shm::BoardHead) + options.board_depth * std::uint64_t{sizeof(shm::BoardSlot)};
-    const std::uint64_t room = (board - std::min(board, lines)) / options.board_depth;
-    const std::uint64_t most = std::max(kCacheLine, round_up(options.board_bytes_max, kCacheLine));
+        sizeof(shm::FlagSlotHead) + options.flag_slot_depth * std::uint64_t{sizeof(shm::FlagSlot)};
+    const std::uint64_t room = (flag_slot - std::min(flag_slot, lines)) / options.flag_slot_depth;
+    const std::uint64_t most =
+        std::max(kCacheLine, round_up(options.flag_slot_bytes_max, kCacheLine));
     const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
-    return {rank_count, options.board_depth, static_cast<std::uint32_t>(slot_bytes)};
+    return {rank_count, options.flag_slot_depth, static_cast<std::uint32_t>(slot_bytes)};
 }
 
 std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options) {
@@ -81,7 +82,7 @@ std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options)
 }
 
 RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options) {
-    return {ring_shape(rank_count, options), board_shape(rank_count, options),
+    return {ring_shape(rank_count, options), flag_slot_shape(rank_count, options),
             options.outstanding_max, options.rings_at_first};
 }
 
@@ -99,7 +100,7 @@ ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
                              round_up(layout.pairs_bytes(), shm::page_bytes()) +
                              round_up(staging_bytes(rank_count, options), shm::page_bytes()),
             .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
-            // The lines of all boards are in the first one's part.
+            // The lines of all flag slots are in the first one's part.
             .host_table_bytes = rank_count * (table_bytes(segment.close(rank_count)) +
                                               table_bytes(layout.lines_bytes(0))),
             .pairs_bytes = pairs * (later + std::min(shm::page_bytes(), shape.buffers_bytes())),

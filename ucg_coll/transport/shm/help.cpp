@@ -42,10 +42,10 @@ std::vector<Asks::Site> sites_of_asks(std::span<const HelpSite> sites) {
 
 ShmHelp::ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
                  std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
-                 shm::ReadableMemory& readable, BoardRoom& boards)
+                 shm::ReadableMemory& readable, FlagSlotRoom& flag_slots)
     : ranks_(ranks.begin(), ranks.end()), sites_(std::move(sites)), self_(self),
       mask_(outstanding_max - 1), words_each_(words_each), heap_(heap), readable_(readable),
-      boards_(boards), asks_(sites_of_asks(sites_), self, heap) {}
+      flag_slots_(flag_slots), asks_(sites_of_asks(sites_), self, heap) {}
 
 std::uint32_t ShmHelp::index_of(Rank rank) const {
     const auto found = std::lower_bound(ranks_.begin(), ranks_.end(), rank);
@@ -90,8 +90,8 @@ void ShmHelp::begin(const HelpedCall& call) {
         words[i].open(name_of(call.sequence));
     }
     own.turn.store(turn_of(call.sequence, call.plan), std::memory_order_seq_cst);
-    if (boards_.wakes()) {
-        boards_.wake(shm::Awaits::message);
+    if (flag_slots_.wakes()) {
+        flag_slots_.wake(shm::Awaits::message);
     }
 }
 
@@ -196,7 +196,7 @@ void ShmHelp::give_up(Rank rank) {
 /// Do the others still exist? The dead finish nothing. Whatever is waited for asks of all of them:
 /// the looks at several parts take turns, and each time to ask may be one part's.
 void ShmHelp::ask_now_and_then() {
-    if (++looks_in_vain_ % (boards_.sleeps() ? kLooksAsleep : kLooksAtTheDead) != 0) {
+    if (++looks_in_vain_ % (flag_slots_.sleeps() ? kLooksAsleep : kLooksAtTheDead) != 0) {
         return;
     }
     for (std::uint32_t index = 0; index < sites_.size(); ++index) {
@@ -238,8 +238,8 @@ void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
         return; // All was abandoned meanwhile.
     }
     owed_.erase(owed);
-    if (units.unit_done() == part.units && boards_.wakes()) {
-        boards_.wake(shm::Awaits::message);
+    if (units.unit_done() == part.units && flag_slots_.wakes()) {
+        flag_slots_.wake(shm::Awaits::message);
     }
 }
 
@@ -307,8 +307,8 @@ bool ShmHelp::refused(const Status& status) {
 /// The dead answer nothing.
 Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index) {
     asks_ever_ = true;
-    if (asked && boards_.wakes()) {
-        boards_.wake(shm::Awaits::message);
+    if (asked && flag_slots_.wakes()) {
+        flag_slots_.wake(shm::Awaits::message);
     }
     if (answer == Asks::Answer::no_memory) {
         fail(failure(
@@ -342,8 +342,8 @@ unsigned ShmHelp::answer_all() {
         const bool under_way = call.sequence == sequence && !call.parts.empty();
         return !under_way ? nullptr : buffer == graph::BufferKind::input ? call.input : call.output;
     });
-    if (answered > 0 && boards_.wakes()) {
-        boards_.wake(shm::Awaits::message);
+    if (answered > 0 && flag_slots_.wakes()) {
+        flag_slots_.wake(shm::Awaits::message);
     }
     return answered;
 }

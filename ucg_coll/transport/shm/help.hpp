@@ -12,7 +12,7 @@
 #include "shm/readable.hpp"
 #include "shm/unit_word.hpp"
 #include "ucg_coll/transport/shm/asks.hpp"
-#include "ucg_coll/transport/shm/board_room.hpp"
+#include "ucg_coll/transport/shm/flag_slot_room.hpp"
 #include "ucg_coll/transport/shm/region_layout.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -34,7 +34,7 @@ class ShmHelp final : public Help {
     /// number of entries, a power of two. The other three must outlive it.
     ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
             std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
-            shm::ReadableMemory& readable, BoardRoom& boards);
+            shm::ReadableMemory& readable, FlagSlotRoom& flag_slots);
 
     bool reached(const std::byte* data, std::uint64_t bytes) override;
     void begin(const HelpedCall& call) override;
@@ -122,7 +122,7 @@ class ShmHelp final : public Help {
     std::uint32_t words_each_;
     shm::Heap& heap_;
     shm::ReadableMemory& readable_;
-    BoardRoom& boards_;
+    FlagSlotRoom& flag_slots_;
     std::vector<HelpedCall> calls_; ///< By sequence; those that have not ended have parts.
     std::vector<std::uint64_t> earlier_turns_; ///< Of each rank, when the own call began.
     Asks asks_;

@@ -130,13 +130,13 @@ bool Outbox::copy_piece(shm::Share share) {
         return false;
     }
     const Message& message = announced_.front();
-    shm::JointCopy& joint = ring_.joint();
+    shm::CooperativeCopy& cooperative = ring_.cooperative();
     const auto piece =
-        joint.claim(shm::End::sender, ring_.turn(message.moved), name_of(message), share);
+        cooperative.claim(shm::End::sender, ring_.turn(message.moved), name_of(message), share);
     if (!piece) {
         return false;
     }
-    const Status status = shm::push(receiver_, joint.target().at(piece->offset),
+    const Status status = shm::push(receiver_, cooperative.target().at(piece->offset),
                                     message.data + piece->offset, piece->length);
     if (shm::is_refusal(status)) { // The receiver copies alone, what was tried as well.
         shm::tell_of_refusal(status);
@@ -145,7 +145,7 @@ bool Outbox::copy_piece(shm::Share share) {
         log(LogLevel::info, "shared memory: {}; receivers of this process copy alone",
             status.message());
     }
-    joint.piece_pushed(piece->length, status.ok());
+    cooperative.piece_pushed(piece->length, status.ok());
     bell_->ring(shm::Awaits::message);
     return true;
 }
@@ -188,9 +188,9 @@ unsigned Inbox::drain(Pull pull) {
                 ++taken;
                 continue;
             }
-            taken += joint_ ? 1 : 0; // Its sender may begin: no time to fall asleep.
+            taken += cooperative_ ? 1 : 0; // Its sender may begin: no time to fall asleep.
         }
-        if ((pull == Pull::later && joint_) || !move_fragment(pull)) {
+        if ((pull == Pull::later && cooperative_) || !move_fragment(pull)) {
             break;
         }
         bell_->ring(shm::Awaits::room);
@@ -205,7 +205,7 @@ unsigned Inbox::drain(Pull pull) {
 /// Lets the caller read the next bytes of the message where they are, if it wants to: true then.
 bool Inbox::give_out(std::span<const std::byte> bytes) {
     // What was copied before, as an early arrival's start, is followed by copies.
-    if (!current_->in_place || bytes.empty() || current_->taken != current_->moved) {
+    if (!current_->read_on_arrival || bytes.empty() || current_->taken != current_->moved) {
         return false;
     }
     current_->part = bytes.data();
@@ -238,8 +238,8 @@ void Inbox::take_part(Message& message) {
 
 bool Inbox::move_fragment(Pull pull) {
     if (const auto data = ring_.elsewhere()) {
-        const bool moved =
-            !unreadable(*data) && (joint_ ? read_jointly(*data, pull) : read_elsewhere(*data));
+        const bool moved = !unreadable(*data) &&
+                           (cooperative_ ? read_cooperatively(*data, pull) : read_elsewhere(*data));
         return moved || (unreadable(*data) && decline_current());
     }
     if (!give_out(ring_.fragment(current_->moved))) {
@@ -252,7 +252,7 @@ bool Inbox::move_fragment(Pull pull) {
 Inbox::Begun Inbox::begin_message() {
     const std::uint64_t bytes = ring_.message_bytes();
     const auto data = ring_.elsewhere();
-    joint_ = false;
+    cooperative_ = false;
     if (data && unreadable(*data)) [[unlikely]] {
         return decline_head();
     }
@@ -270,7 +270,7 @@ Inbox::Begun Inbox::begin_message() {
     if (data) {
         begin_elsewhere(bytes);
     }
-    if (!joint_) {
+    if (!cooperative_) {
         close_ahead();
     }
     opened_ = nullptr;
@@ -382,8 +382,8 @@ bool Inbox::contradicted(Message& message) {
 
 unsigned Inbox::fail_all() {
     unsigned failed = 0;
-    if (joint_ || opened_ != nullptr) {
-        stop_joint_copy(joint_ ? current_->bytes : opened_->bytes);
+    if (cooperative_ || opened_ != nullptr) {
+        stop_cooperative_copy(cooperative_ ? current_->bytes : opened_->bytes);
         opened_ = nullptr;
     }
     if (current_ != nullptr) {

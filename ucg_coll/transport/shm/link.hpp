@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "shm/board.hpp"
 #include "shm/doorbell.hpp"
+#include "shm/flag_slot.hpp"
 #include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/readable.hpp"
@@ -29,7 +29,7 @@ struct SingleCopyLimits {
     std::uint64_t far_bytes = ~std::uint64_t{0};     ///< As private_bytes, for far cores.
     /// Cores share a cache, and are not far, if a read of what the other wrote takes less.
     std::uint32_t near_ns = 0;
-    std::uint64_t joint_bytes = 0; ///< From this length on both ends copy it.
+    std::uint64_t cooperative_bytes = 0; ///< From this length on both ends copy it.
 
     std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
 };
@@ -100,10 +100,11 @@ class Outbox {
 
     /// Is there a message of which this end would copy a part, once its receiver says where to?
     bool awaits_target() {
-        return helps() && !announced_.empty() && announced_.front().bytes >= limits_.joint_bytes &&
-               shm::JointCopy::serves(announced_.front().bytes) &&
-               !ring_.joint().is_open(ring_.turn(announced_.front().moved),
-                                      name_of(announced_.front()));
+        return helps() && !announced_.empty() &&
+               announced_.front().bytes >= limits_.cooperative_bytes &&
+               shm::CooperativeCopy::serves(announced_.front().bytes) &&
+               !ring_.cooperative().is_open(ring_.turn(announced_.front().moved),
+                                            name_of(announced_.front()));
     }
 
     /// Fails what is queued; returns how many.
@@ -154,23 +155,23 @@ class Inbox {
   public:
     Inbox() = default;
     /// `bell`: the peer's. `heap`: the own one; it and `spare` must outlive the inbox.
-    /// `own_processors`: each rank has one for itself. `joint_bytes`: as in SingleCopyLimits.
+    /// `own_processors`: each rank has one for itself. `cooperative_bytes`: as in SingleCopyLimits.
     /// `lost`: the group's, shm::lost_meanwhile().
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
-          const shm::PeerReach& sender, bool own_processors, std::uint64_t joint_bytes,
+          const shm::PeerReach& sender, bool own_processors, std::uint64_t cooperative_bytes,
           const std::atomic<std::uint64_t>& lost)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
           depth_(shape.depth), sender_(sender), own_processors_(own_processors),
-          joint_bytes_(joint_bytes), spare_(&spare), lost_(&lost) {
+          cooperative_bytes_(cooperative_bytes), spare_(&spare), lost_(&lost) {
         if (sender.reads()) {
             ring_.offer_reading();
         }
     }
 
     /// Returns whether the message has come; otherwise it waits and drain() completes it. Messages
-    /// that both ends copy are left to drain_jointly(), so that the sender can begin while the
-    /// caller still has other things to do.
+    /// that both ends copy are left to drain_cooperatively(), so that the sender can begin while
+    /// the caller still has other things to do.
     bool post(Message& message) {
         if (idle() && early_.empty() && ring_.holds(tag_of(message), message.bytes)) {
             message.moved = ring_.receive(message.data, 0);
@@ -184,7 +185,7 @@ class Inbox {
     /// Tells the sender where a posted message that has not come will go, so that the sender can
     /// begin to copy at once, even if the receiver is busy with something else by then.
     void open_ahead(const Message& message) {
-        if (shm::JointCopy::serves(message.bytes)) {
+        if (shm::CooperativeCopy::serves(message.bytes)) {
             open_long_ahead(message);
         }
     }
@@ -199,10 +200,10 @@ class Inbox {
     unsigned drain(Pull pull);
     /// As drain(), where the sender may copy, too. If it `may_copy` once it makes progress, this
     /// end first leaves it as much time as copying alone would take.
-    unsigned drain_jointly(bool may_copy);
+    unsigned drain_cooperatively(bool may_copy);
 
     /// May both ends copy the message that comes now?
-    bool joint() const { return joint_; }
+    bool cooperative() const { return cooperative_; }
 
     /// Why nothing more can be received: disagreement (a message came that has another length than
     /// the awaited one, or belongs to another plan for the same collective), out_of_memory (for an
@@ -255,11 +256,11 @@ class Inbox {
     void open_long_ahead(const Message& message);
     void close_ahead();
     bool read_elsewhere(const shm::RemoteBytes& data);
-    bool read_jointly(const shm::RemoteBytes& data, Pull pull);
+    bool read_cooperatively(const shm::RemoteBytes& data, Pull pull);
     bool copy_alone();
     bool await_sender();
     bool fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece);
-    void stop_joint_copy(std::uint64_t bytes);
+    void stop_cooperative_copy(std::uint64_t bytes);
     void end_message();
     bool begin_early(std::uint64_t tag, std::uint64_t bytes);
     std::unique_ptr<EarlyArrival> take_spare(std::uint64_t bytes);
@@ -282,17 +283,17 @@ class Inbox {
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
     bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
     Code broken_ = Code::ok;
-    bool joint_ = false;              ///< The sender may be copying to current_ as well.
+    bool cooperative_ = false;        ///< The sender may be copying to current_ as well.
     const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
     shm::Help offered_;               ///< By the sender, with its last message that was elsewhere.
-    std::uint64_t looks_ = 0;         ///< At a joint message that the sender might copy.
-    std::uint64_t sender_claims_ = 0; ///< In bytes, of a joint copy that was closed early.
+    std::uint64_t looks_ = 0;         ///< At a cooperative message that the sender might copy.
+    std::uint64_t sender_claims_ = 0; ///< In bytes, of a cooperative copy that was closed early.
     unsigned fruitless_looks_ = 0;
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;
     bool own_processors_ = false;
-    std::uint64_t joint_bytes_ = 0;
+    std::uint64_t cooperative_bytes_ = 0;
     SpareArrivals* spare_ = nullptr;
     const std::atomic<std::uint64_t>* lost_ = nullptr;
     bool outdated_ = false;

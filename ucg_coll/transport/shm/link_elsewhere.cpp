@@ -30,7 +30,7 @@ bool Inbox::still_sent() {
     return !outdated_;
 }
 
-unsigned Inbox::drain_jointly(bool may_copy) {
+unsigned Inbox::drain_cooperatively(bool may_copy) {
     // A look takes about as long as copying so much: who waits in vain is done in twice the time,
     // or, with a long message, before it would fall asleep.
     constexpr std::uint64_t kBytesPerLook = 1024;
@@ -77,7 +77,7 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
     }
     const shm::RemoteBytes target = remote_bytes(*heap_, current_->data, bytes);
     if (offered_.reaches(target)) {
-        joint_ = true;
+        cooperative_ = true;
         looks_ = 0;
         if (opened_ != current_) {
             close_ahead();
@@ -88,14 +88,15 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
 
 void Inbox::open(const Message& message, const shm::RemoteBytes& target) {
     sender_claims_ = 0;
-    ring_.joint().open(ring_.turn(), name_of(message), target);
+    ring_.cooperative().open(ring_.turn(), name_of(message), target);
 }
 
 bool Inbox::asks_for_help(const Message& message) const {
     const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
                                       : message.sender_help == SenderHelp::wanted &&
                                             message.bytes >= kWantedHelpBytesMin;
-    return asks && message.bytes >= joint_bytes_ && shm::JointCopy::serves(message.bytes);
+    return asks && message.bytes >= cooperative_bytes_ &&
+           shm::CooperativeCopy::serves(message.bytes);
 }
 
 /// Where the message does not come, or comes otherwise, that is in vain; so not before the sender
@@ -116,7 +117,7 @@ void Inbox::open_long_ahead(const Message& message) {
 /// nothing, or it came by the ring.
 void Inbox::close_ahead() {
     if (opened_ != nullptr) {
-        const std::uint64_t claimed = ring_.joint().close(ring_.turn(), opened_->bytes);
+        const std::uint64_t claimed = ring_.cooperative().close(ring_.turn(), opened_->bytes);
         UCG_ASSERT(claimed == 0);
         opened_ = nullptr;
     }
@@ -161,11 +162,11 @@ bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
 
 /// The next piece that the sender has not claimed; when all are claimed, looks whether the sender
 /// is done with its own.
-bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
-    shm::JointCopy& joint = ring_.joint();
+bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
+    shm::CooperativeCopy& cooperative = ring_.cooperative();
     std::optional<shm::Piece> piece;
     if (pull == Pull::now) {
-        piece = joint.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
+        piece = cooperative.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
     }
     if (piece) {
         if (!fetch(*current_, data, *piece)) {
@@ -173,7 +174,7 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
         }
         current_->moved += piece->length;
     }
-    const shm::JointCopy::Pushed pushed = joint.pushed();
+    const shm::CooperativeCopy::Pushed pushed = cooperative.pushed();
     if (pushed.failed) {
         return copy_alone();
     }
@@ -183,9 +184,9 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
     if (!still_sent()) {
         return false;
     }
-    joint.close(ring_.turn(), current_->bytes);
+    cooperative.close(ring_.turn(), current_->bytes);
     current_->moved = current_->bytes;
-    joint_ = false;
+    cooperative_ = false;
     ring_.take();
     return true;
 }
@@ -193,11 +194,11 @@ bool Inbox::read_jointly(const shm::RemoteBytes& data, Pull pull) {
 /// Where the sender cannot write after all: the rest is pulled as soon as it tries no more. What
 /// this end has copied is the message's start.
 bool Inbox::copy_alone() {
-    sender_claims_ += ring_.joint().close(ring_.turn(), current_->bytes);
-    if (ring_.joint().pushed().bytes < sender_claims_) {
+    sender_claims_ += ring_.cooperative().close(ring_.turn(), current_->bytes);
+    if (ring_.cooperative().pushed().bytes < sender_claims_) {
         return await_sender();
     }
-    joint_ = false;
+    cooperative_ = false;
     return true;
 }
 
@@ -215,20 +216,20 @@ bool Inbox::await_sender() {
 
 /// Before the caller gets its memory back: nothing may be written there any more. The sender is
 /// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
-void Inbox::stop_joint_copy(std::uint64_t bytes) {
+void Inbox::stop_cooperative_copy(std::uint64_t bytes) {
     constexpr unsigned kYieldsPerQuestion = 64; // They may take microseconds or slices.
-    shm::JointCopy& joint = ring_.joint();
-    sender_claims_ += joint.close(ring_.turn(), bytes);
+    shm::CooperativeCopy& cooperative = ring_.cooperative();
+    sender_claims_ += cooperative.close(ring_.turn(), bytes);
     const bool askable = shm::tells_end(sender_);
     VainWait unasked;
-    for (unsigned i = 0; joint.pushed().bytes < sender_claims_; ++i) {
+    for (unsigned i = 0; cooperative.pushed().bytes < sender_claims_; ++i) {
         if (i % kYieldsPerQuestion == 0 &&
             (askable ? shm::has_ended(sender_) : unasked.is_long())) {
             break;
         }
         ::sched_yield();
     }
-    joint_ = false;
+    cooperative_ = false;
 }
 
 /// Where it was only announced: it stays with its sender until it is asked for.
@@ -249,8 +250,8 @@ bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBy
 /// ahead, it pushes before: no later message may be opened until then.
 Inbox::Begun Inbox::decline_head() {
     if (opened_ != nullptr) {
-        sender_claims_ += ring_.joint().close(ring_.turn(), opened_->bytes);
-        if (ring_.joint().pushed().bytes < sender_claims_) {
+        sender_claims_ += ring_.cooperative().close(ring_.turn(), opened_->bytes);
+        if (ring_.cooperative().pushed().bytes < sender_claims_) {
             await_sender();
             return Begun::no;
         }
@@ -265,7 +266,7 @@ Inbox::Begun Inbox::decline_head() {
 /// given out, so it may begin anew. False while the sender is at a piece of it.
 bool Inbox::decline_current() {
     UCG_ASSERT(!current_is_early_ && current_->taken == 0);
-    if (joint_ && !copy_alone()) {
+    if (cooperative_ && !copy_alone()) {
         return false;
     }
     Message& message = *std::exchange(current_, nullptr);

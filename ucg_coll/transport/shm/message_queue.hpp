@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shm/joint_copy.hpp"
+#include "shm/cooperative_copy.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shm/board.hpp"
+#include "shm/flag_slot.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ring.hpp"
 #include "shm/segment.hpp"
@@ -56,18 +56,18 @@ static_assert(sizeof(Exposed) == kCacheLine);
 
 /// Two leases. One is close to those of the other ranks, if there is room, and has lines, with
 /// pages from the beginning (the head, the table of exposed buffers, the number of each peer's
-/// ring, the first rings and, of the host's first rank, the lines of all boards), and the buffers
-/// of the own board. The other is for pairs of ranks: further rings, and all their buffers. Buffers
-/// and further rings get pages when they are first used.
+/// ring, the first rings and, of the host's first rank, the lines of all flag slots), and the
+/// buffers of the own flag slot. The other is for pairs of ranks: further rings, and all their
+/// buffers. Buffers and further rings get pages when they are first used.
 class RegionLayout {
   public:
-    RegionLayout(const shm::RingShape& ring, const shm::BoardShape& board,
+    RegionLayout(const shm::RingShape& ring, const shm::FlagSlotShape& flag_slot,
                  std::uint32_t outstanding_max, std::uint32_t rings_at_first)
-        : ring_(ring), board_(board), outstanding_max_(outstanding_max),
-          rings_at_first_(std::min(board.ranks - 1, rings_at_first)) {}
+        : ring_(ring), flag_slots_(flag_slot), outstanding_max_(outstanding_max),
+          rings_at_first_(std::min(flag_slot.ranks - 1, rings_at_first)) {}
 
     /// Has each pair of ranks its rings from the beginning, numbered by ring_index()?
-    bool all_at_first() const { return rings_at_first_ == board_.ranks - 1; }
+    bool all_at_first() const { return rings_at_first_ == flag_slots_.ranks - 1; }
     std::uint32_t rings_at_first() const { return rings_at_first_; }
     /// A region has a ring for each rank but its owner.
     static std::uint32_t ring_index(std::uint32_t receiver, std::uint32_t sender) {
@@ -80,30 +80,32 @@ class RegionLayout {
     }
     /// A word for each part of a rank in each collective, where so many ranks help one another.
     std::uint64_t unit_words() const {
-        return round_up(numbers() + board_.ranks * sizeof(std::uint32_t), sizeof(shm::UnitWord));
+        return round_up(numbers() + flag_slots_.ranks * sizeof(std::uint32_t),
+                        sizeof(shm::UnitWord));
     }
     std::uint32_t unit_words_each() const {
-        return board_.ranks <= static_cast<std::uint32_t>(graph::kHelpedRanksMax) ? board_.ranks
-                                                                                  : 0;
+        return flag_slots_.ranks <= static_cast<std::uint32_t>(graph::kHelpedRanksMax)
+                   ? flag_slots_.ranks
+                   : 0;
     }
     std::uint64_t first_ring(std::uint32_t number) const {
         const std::uint64_t words = std::uint64_t{outstanding_max_} * unit_words_each();
         return round_up(unit_words() + words * sizeof(shm::UnitWord), 2 * kCacheLine) +
                number * ring_.lines_bytes();
     }
-    std::uint64_t board_lines() const { return first_ring(rings_at_first_); }
+    std::uint64_t flag_slot_lines() const { return first_ring(rings_at_first_); }
     /// Of the rank with that index on the host.
     std::uint64_t lines_bytes(std::size_t index) const {
-        return board_lines() + (index == 0 ? board_.lines_bytes() : 0);
+        return flag_slot_lines() + (index == 0 ? flag_slots_.lines_bytes() : 0);
     }
 
     /// Half a page behind a page's start: processors prefetch within a page and learn it at the
     /// start of one, so a share of a page that lies across two is read as two streams.
-    std::uint64_t board_buffers(std::size_t index) const {
+    std::uint64_t flag_slot_buffers(std::size_t index) const {
         return round_up(lines_bytes(index), shm::page_bytes()) + shm::page_bytes() / 2;
     }
     std::uint64_t close_bytes(std::size_t index) const {
-        return board_buffers(index) + board_.buffers_bytes();
+        return flag_slot_buffers(index) + flag_slots_.buffers_bytes();
     }
 
     /// In the other lease. REQUIRES: number >= rings_at_first().
@@ -116,17 +118,17 @@ class RegionLayout {
     }
     /// Not 0, since that is no lease: a rank alone has a page.
     std::uint64_t pairs_bytes() const {
-        return std::max(ring_buffers(board_.ranks - 1), shm::page_bytes());
+        return std::max(ring_buffers(flag_slots_.ranks - 1), shm::page_bytes());
     }
 
   private:
     /// Of a pair of ranks either may take a number, and one of the two is lost.
     std::uint32_t rings_max() const {
-        return all_at_first() ? rings_at_first_ : 2 * (board_.ranks - 1);
+        return all_at_first() ? rings_at_first_ : 2 * (flag_slots_.ranks - 1);
     }
 
     shm::RingShape ring_;
-    shm::BoardShape board_;
+    shm::FlagSlotShape flag_slots_;
     std::uint32_t outstanding_max_;
     std::uint32_t rings_at_first_;
 };

@@ -62,9 +62,10 @@ ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index
       consecutive_(static_cast<std::size_t>(ranks_.back() - first_rank_) + 1 == ranks_.size()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
-      board_shape_(transport::board_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
+      flag_slot_shape_(
+          transport::flag_slot_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       staging_(std::move(staging)),
-      layout_(shape_, board_shape_, options.outstanding_max, options.rings_at_first),
+      layout_(shape_, flag_slot_shape_, options.outstanding_max, options.rings_at_first),
       lines_(std::move(lines)), pairs_(std::move(pairs)), sending_(ranks_.size()),
       receiving_(ranks_.size()) {
     auto& head = *reinterpret_cast<RegionHead*>(lines_.data());
@@ -90,7 +91,7 @@ ShmTransport::~ShmTransport() {
         }
     }
     const bool pages_added = (!layout_.all_at_first() && !peers_.made().empty()) ||
-                             (boards_.has_value() && boards_->has_backed());
+                             (flag_slots_.has_value() && flag_slots_->has_backed());
     const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
     heap_.retire({std::move(lines_), std::move(pairs_),
                   help_.has_value() ? help_->give_back() : shm::Lease()},
@@ -110,7 +111,7 @@ ShmAddress ShmTransport::address() const {
             pairs_.offset(),
             bell->offset,
             shape_,
-            board_shape_,
+            flag_slot_shape_,
             ranks_[self_],
             options_.outstanding_max,
             options_.rings_at_first,
@@ -124,7 +125,8 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
         const auto lies_within = [&](std::uint64_t offset, std::uint64_t bytes) {
             return offset <= peer.heap.capacity_bytes && bytes <= peer.heap.capacity_bytes - offset;
         };
-        if (peer.rank != ranks_[i] || peer.shape != shape_ || peer.board_shape != board_shape_ ||
+        if (peer.rank != ranks_[i] || peer.shape != shape_ ||
+            peer.flag_slot_shape != flag_slot_shape_ ||
             peer.outstanding_max != options_.outstanding_max ||
             peer.rings_at_first != options_.rings_at_first ||
             !lies_within(peer.lines_offset, layout_.close_bytes(i)) ||
@@ -132,11 +134,12 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
             !lies_within(peer.bell_offset, sizeof(shm::Doorbell))) {
             return failure(
                 Code::disagreement,
-                "shared memory: rank {} has rings of {} slots of {} bytes and a board of {} of {}, "
+                "shared memory: rank {} has rings of {} slots of {} bytes and a flag slot of {} of "
+                "{}, "
                 "rank {} has {} of {} and {} of {}: the settings must be the same on all ranks",
-                ranks_[self_], shape_.depth, shape_.slot_bytes, board_shape_.depth,
-                board_shape_.slot_bytes, peer.rank, peer.shape.depth, peer.shape.slot_bytes,
-                peer.board_shape.depth, peer.board_shape.slot_bytes);
+                ranks_[self_], shape_.depth, shape_.slot_bytes, flag_slot_shape_.depth,
+                flag_slot_shape_.slot_bytes, peer.rank, peer.shape.depth, peer.shape.slot_bytes,
+                peer.flag_slot_shape.depth, peer.flag_slot_shape.slot_bytes);
         }
     }
     return Status();
@@ -160,15 +163,16 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     }
     peers_ = LazyArray<Peer>(ranks_.size());
     locate(addresses);
-    boards_.emplace(board_shape_, self_, sites_[0].lines + layout_.board_lines(),
-                    lines_.data() + layout_.board_buffers(self_), heap_);
+    flag_slots_.emplace(flag_slot_shape_, self_, sites_[0].lines + layout_.flag_slot_lines(),
+                        lines_.data() + layout_.flag_slot_buffers(self_), heap_);
     if (!consecutive_) {
-        boards_->never_at_once();
+        flag_slots_->never_at_once();
     }
     make_help();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
-            boards_->connect(i, sites_[i].lines + layout_.board_buffers(i), *sites_[i].bell);
+            flag_slots_->connect(i, sites_[i].lines + layout_.flag_slot_buffers(i),
+                                 *sites_[i].bell);
         }
         if (i != self_ && layout_.all_at_first()) {
             open(i);
@@ -219,7 +223,7 @@ bool ShmTransport::open(std::uint32_t index) {
     std::byte* to = ring_lines(index, self_);
     std::byte* from = ring_lines(self_, index);
     if (to == nullptr || from == nullptr) {
-        boards_->lose(shm::Loss::memory);
+        flag_slots_->lose(shm::Loss::memory);
         return !lost();
     }
     const Site& site = sites_[index];
@@ -235,7 +239,7 @@ bool ShmTransport::open(std::uint32_t index) {
         reach.reads() && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
                                      far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
-                                     options_.near_ns, options_.joint_copy_bytes_min};
+                                     options_.near_ns, options_.cooperative_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
@@ -244,7 +248,7 @@ bool ShmTransport::open(std::uint32_t index) {
                                readable_, reach, reuses_buffers(), limits),
                         Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_,
                               spare_arrivals_, reach, options_.own_processors,
-                              options_.joint_copy_bytes_min, boards_->loss_word())});
+                              options_.cooperative_copy_bytes_min, flag_slots_->loss_word())});
     return true;
 }
 
@@ -327,21 +331,21 @@ unsigned ShmTransport::progress() {
     if (help_.has_value()) {
         moved += help_->answer();
     }
-    bool joint = false;
+    bool cooperative = false;
     for (std::size_t i = receiving_.size(); i-- > 0;) {
         Inbox& inbox = peers_[receiving_[i]].inbox;
         moved += inbox.drain(Pull::later);
-        joint = joint || inbox.joint();
+        cooperative = cooperative || inbox.cooperative();
         if (!received(receiving_[i], moved)) {
             return moved;
         }
     }
     const bool copied = flush(moved);
-    for (std::size_t i = joint ? receiving_.size() : 0; i-- > 0;) {
+    for (std::size_t i = cooperative ? receiving_.size() : 0; i-- > 0;) {
         Peer& peer = peers_[receiving_[i]];
-        if (peer.inbox.joint()) {
+        if (peer.inbox.cooperative()) {
             moved += copied ? peer.inbox.drain(Pull::end)
-                            : peer.inbox.drain_jointly(peer.outbox.awaits_target());
+                            : peer.inbox.drain_cooperatively(peer.outbox.awaits_target());
             if (!received(receiving_[i], moved)) {
                 return moved;
             }
@@ -350,8 +354,8 @@ unsigned ShmTransport::progress() {
     if (moved != 0) {
         vain_messages_.end();
         seen_dead_ = false;
-    } else if (boards_->is_time_to_ask(++fruitless_) || boards_->told_asleep() || seen_dead_)
-        [[unlikely]] {
+    } else if (flag_slots_->is_time_to_ask(++fruitless_) || flag_slots_->told_asleep() ||
+               seen_dead_) [[unlikely]] {
         compare_awaited();
         compare_begun();
         moved += std::exchange(unreported_, 0);
@@ -386,7 +390,7 @@ bool ShmTransport::flush(unsigned& moved) {
         const std::uint32_t index = sending_[i];
         Peer& peer = peers_[index];
         const Outbox::Flushed flushed =
-            peer.outbox.flush(peer.inbox.joint() ? shm::Share::all : shm::Share::half);
+            peer.outbox.flush(peer.inbox.cooperative() ? shm::Share::all : shm::Share::half);
         moved += flushed.moved;
         copied = copied || flushed.copied;
         if (peer.outbox.idle()) {
@@ -397,27 +401,27 @@ bool ShmTransport::flush(unsigned& moved) {
 }
 
 /// A share had no room: the peer that is behind may be at something else.
-bool ShmTransport::refused(const BoardTurn& turn) {
-    if (!abandoned_ && boards_->suspects()) {
-        compare(turn, boards_->last_peer(), 0, shm::Awaits::room);
+bool ShmTransport::refused(const FlagSlotTurn& turn) {
+    if (!abandoned_ && flag_slots_->suspects()) {
+        compare(turn, flag_slots_->last_peer(), 0, shm::Awaits::room);
     }
     return false;
 }
 
 /// exchange() where the share may have to wait, or is long.
-std::size_t ShmTransport::exchange_slowly(const BoardExchange& exchange) {
+std::size_t ShmTransport::exchange_slowly(const FlagSlotExchange& exchange) {
     ShmTransport::finish(exchange.turn.turn);
     if (!ShmTransport::share(exchange.turn, exchange.data, exchange.bytes)) {
         return kNotShared;
     }
-    boards_->look_for(exchange, [this](Rank rank) { return index_of(rank); });
+    flag_slots_->look_for(exchange, [this](Rank rank) { return index_of(rank); });
     return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
 
 /// The rest of exchange() after a share at once: a peer is not there yet, or sleeps.
-std::size_t ShmTransport::look_again(const BoardExchange& exchange) {
-    if (boards_->wakes()) {
-        boards_->wake(shm::Awaits::both); // There may be more room, too.
+std::size_t ShmTransport::look_again(const FlagSlotExchange& exchange) {
+    if (flag_slots_->wakes()) {
+        flag_slots_->wake(shm::Awaits::both); // There may be more room, too.
     }
     return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
 }
@@ -457,7 +461,7 @@ Status failure_of(shm::Loss loss) {
 
 /// By what a rank of the group has found. True as well where nothing moves for another reason.
 bool ShmTransport::lost() {
-    const shm::Loss loss = boards_->loss();
+    const shm::Loss loss = flag_slots_->loss();
     if (abandoned_ || loss == shm::Loss::none) {
         return abandoned_;
     }
@@ -470,22 +474,23 @@ bool ShmTransport::lost() {
 /// Or because that peer, for which this rank waits, is not there.
 bool ShmTransport::lost(std::uint32_t peer_index) {
     if (sites_[peer_index].head().absent.load(std::memory_order_relaxed) != 0) {
-        boards_->lose(shm::Loss::rank);
+        flag_slots_->lose(shm::Loss::rank);
     }
     return lost();
 }
 
 /// A turn waits for that peer, who may run another collective under the same sequence: then it has
 /// sent a message of that, or shared something. Or its process has ended, after what it has shared.
-void ShmTransport::compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
+void ShmTransport::compare(const FlagSlotTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
                            shm::Awaits awaited) {
     if (lost(peer_index)) {
         return;
     }
-    if (boards_->contradicts(turn, peer_index, bytes) || contradicts(peer_index, stamp_of(turn))) {
+    if (flag_slots_->contradicts(turn, peer_index, bytes) ||
+        contradicts(peer_index, stamp_of(turn))) {
         fail(Code::disagreement, peer_index);
     } else if (waits_long(turn) && gone(peer_index) &&
-               !boards_->has_come(turn, peer_index, awaited)) {
+               !flag_slots_->has_come(turn, peer_index, awaited)) {
         fail_without(peer_index);
     }
 }
@@ -519,7 +524,7 @@ void ShmTransport::compare_awaited() {
         }
         const Inbox& inbox = peers_[index].inbox;
         bool found = false;
-        boards_->each_stamp(
+        flag_slots_->each_stamp(
             index, [&](std::uint64_t stamp) { found = found || inbox.awaits_other(stamp); });
         if (found) {
             fail(Code::disagreement, index);
@@ -533,7 +538,7 @@ void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
                       ranks_[self_], what_is_wrong(code));
     log(LogLevel::error, "{}", status_.message());
-    boards_->lose(code == Code::disagreement ? shm::Loss::disagreement : shm::Loss::message);
+    flag_slots_->lose(code == Code::disagreement ? shm::Loss::disagreement : shm::Loss::message);
     fail_all();
 }
 
@@ -542,8 +547,8 @@ void ShmTransport::abandon() {
     if (abandoned_) {
         return;
     }
-    if (boards_.has_value() && boards_->loss() == shm::Loss::none) {
-        boards_->lose(shm::Loss::elsewhere);
+    if (flag_slots_.has_value() && flag_slots_->loss() == shm::Loss::none) {
+        flag_slots_->lose(shm::Loss::elsewhere);
     }
     fail_all();
 }
@@ -552,8 +557,8 @@ void ShmTransport::abandon() {
 void ShmTransport::fail_all() {
     shm::loss_fence(std::memory_order_release); // The callers' buffers are theirs again.
     abandoned_ = true;
-    if (boards_.has_value()) {
-        boards_->never_at_once();
+    if (flag_slots_.has_value()) {
+        flag_slots_->never_at_once();
     }
     for (const std::uint32_t index : peers_.made()) {
         unreported_ += peers_[index].outbox.fail_all() + peers_[index].inbox.fail_all();

@@ -1,6 +1,6 @@
-// Messages between the ranks of one group on one host, through rings in the node heap; boards that
-// each rank writes once for all; and the addresses of buffers that lie in that heap, for schedules
-// that read peers' memory in place.
+// Messages between the ranks of one group on one host, through rings in the node heap; flag slots
+// that each rank writes once for all; and the addresses of buffers that lie in that heap, for
+// schedules that read peers' memory in place.
 #pragma once
 
 #include <array>
@@ -13,13 +13,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "shm/board.hpp"
 #include "shm/doorbell.hpp"
+#include "shm/flag_slot.hpp"
 #include "shm/heap.hpp"
 #include "shm/ring.hpp"
 #include "ucg_coll/base/ranks.hpp"
 #include "ucg_coll/transport/shm/active_set.hpp"
-#include "ucg_coll/transport/shm/board_room.hpp"
+#include "ucg_coll/transport/shm/flag_slot_room.hpp"
 #include "ucg_coll/transport/shm/help.hpp"
 #include "ucg_coll/transport/shm/lazy_array.hpp"
 #include "ucg_coll/transport/shm/link.hpp"
@@ -55,7 +55,7 @@ struct ShmOptions {
     /// The same of messages in the sender's segment, which no system call copies.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
     /// Of such messages both ends copy parts from this length on, if they are longer than a piece.
-    std::uint64_t joint_copy_bytes_min = 0;
+    std::uint64_t cooperative_copy_bytes_min = 0;
     /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
     /// such a message. Where they share processors, what one does keeps another from its own.
     bool own_processors = true;
@@ -64,22 +64,22 @@ struct ShmOptions {
     std::uint64_t cache_bytes = ~std::uint64_t{0};
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
-    /// Wanted for each rank's scratch and windows that peers read; of more than 32 ranks, for so
-    /// many together (staging_bytes()). Where the heap has no room for it, there is none.
+    /// Wanted for each rank's scratch and staging buffers that peers read; of more than 32 ranks,
+    /// for so many together (staging_bytes()). Where the heap has no room for it, there is none.
     std::uint64_t staging_bytes = 0;
-    /// Turns that a rank may be ahead of its peers on its board; a power of two, at least 2.
-    std::uint32_t board_depth = 16;
+    /// Turns that a rank may be ahead of its peers on its flag slot; a power of two, at least 2.
+    std::uint32_t flag_slot_depth = 16;
     /// The longest share, where there is room.
-    std::uint32_t board_bytes_max = 8 << 10;
+    std::uint32_t flag_slot_bytes_max = 8 << 10;
     std::chrono::milliseconds attach_timeout{30000};
 };
 
 /// The rings of a group with so many ranks on the host. REQUIRES: rank_count >= 1.
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
 
-/// The boards of such a group: an eighth of the host's bytes, with shorter shares where ranks are
-/// many. REQUIRES: rank_count >= 1.
-shm::BoardShape board_shape(std::uint32_t rank_count, const ShmOptions& options);
+/// The flag slots of such a group: an eighth of the host's bytes, with shorter shares where ranks
+/// are many. REQUIRES: rank_count >= 1.
+shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options);
 
 /// What each rank of such a group has for its peers to read: every one of them needs page tables
 /// for what all others have, so that does not grow with the ranks. REQUIRES: rank_count >= 1.
@@ -99,7 +99,7 @@ struct ShmAddress {
     std::uint64_t pairs_offset = 0; ///< Of what it has reserved for pairs of ranks, likewise.
     std::uint64_t bell_offset = 0;  ///< Of its process's doorbell, likewise.
     shm::RingShape shape;
-    shm::BoardShape board_shape;
+    shm::FlagSlotShape flag_slot_shape;
     Rank rank = kNoRank;
     std::uint32_t outstanding_max = 0;
     std::uint32_t rings_at_first = 0;
@@ -107,9 +107,9 @@ struct ShmAddress {
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
-class ShmTransport final : public Transport, public PeerMemory, public Board {
+class ShmTransport final : public Transport, public PeerMemory, public FlagSlots {
   public:
-    /// Leases the rings that receive, and the board. `ranks_on_host`: the group's ranks on this
+    /// Leases the rings that receive, and the flag slot. `ranks_on_host`: the group's ranks on this
     /// host, rising; `self_index`: the own position among them. The heap must outlive the
     /// transport. Fails with out_of_memory when the heap has no room.
     static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap, Ranks ranks_on_host,
@@ -122,8 +122,8 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// on the outcome, and if one failed, all destroy their transport and take another way.
     Status connect(std::span<const ShmAddress> addresses);
 
-    /// All have connected. From now on peers may look at this rank's boards until they end, so that
-    /// its memory is returned only then.
+    /// All have connected. From now on peers may look at this rank's flag slots until they end, so
+    /// that its memory is returned only then.
     void establish() { established_ = true; }
 
     /// This rank alone goes without the group, which others may have made or still make: who waits
@@ -147,7 +147,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     PeerMemory* peer_memory() override { return this; }
     /// As long as the least of all ranks of the host could lease; empty before connect().
     std::span<std::byte> staging() override { return {staging_.data(), staging_bytes_}; }
-    bool reached_in_place(const std::byte* data, std::uint64_t bytes) const override;
+    bool is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const override;
     bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
                 std::uint64_t staging_bytes) override;
     SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
@@ -159,38 +159,38 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     bool reaches_all();
 
     /// Of the ranks on the host.
-    Board* board() override { return this; }
-    std::uint64_t bytes_max() const override { return board_shape_.slot_bytes; }
-    bool share(const BoardTurn& turn, const std::byte* data, std::uint64_t bytes) override {
+    FlagSlots* flag_slots() override { return this; }
+    std::uint64_t bytes_max() const override { return flag_slot_shape_.slot_bytes; }
+    bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) override {
         UCG_DEBUG_ASSERT(bytes <= bytes_max());
-        return (!abandoned_ && boards_->share(turn, data, bytes)) || refused(turn);
+        return (!abandoned_ && flag_slots_->share(turn, data, bytes)) || refused(turn);
     }
-    std::size_t look(const BoardTurn& turn, std::span<const BoardRead> reads,
+    std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
                      const std::byte** places) override {
         const std::size_t seen =
-            boards_->look(turn, reads, places, [this](Rank rank) { return index_of(rank); });
+            flag_slots_->look(turn, reads, places, [this](Rank rank) { return index_of(rank); });
         if (seen < reads.size()) {
             const std::uint32_t index = index_of(reads[seen].owner);
-            if (boards_->suspects(turn, index)) [[unlikely]] {
+            if (flag_slots_->suspects(turn, index)) [[unlikely]] {
                 compare(turn, index, reads[seen].bytes, shm::Awaits::message);
             }
         }
         return abandoned_ ? 0 : seen;
     }
-    std::size_t exchange(const BoardExchange& exchange) override {
-        if (!boards_->exchanges_at_once(exchange)) [[unlikely]] {
+    std::size_t exchange(const FlagSlotExchange& exchange) override {
+        if (!flag_slots_->exchanges_at_once(exchange)) [[unlikely]] {
             return exchange_slowly(exchange);
         }
-        const std::size_t seen = boards_->exchange_at_once( // Ranks are consecutive then.
+        const std::size_t seen = flag_slots_->exchange_at_once( // Ranks are consecutive then.
             exchange, [first = first_rank_](Rank rank) { return rank - first; });
-        return seen == exchange.reads.size() && !boards_->wakes() ? seen : look_again(exchange);
+        return seen == exchange.reads.size() && !flag_slots_->wakes() ? seen : look_again(exchange);
     }
-    void finish(std::uint64_t turn) override { boards_->finish(turn); }
+    void finish(std::uint64_t turn) override { flag_slots_->finish(turn); }
     bool broken() const override { return abandoned_; }
 
     /// So many threads of this process sleep, or are about to announce it at the doorbell: until
     /// then nobody who shares something looks there. REQUIRES: connected.
-    void sleeping(std::uint64_t threads) { boards_->sleeping(threads); }
+    void sleeping(std::uint64_t threads) { flag_slots_->sleeping(threads); }
 
     /// From how many of the peers that it has messages of long ones come by a single copy.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
@@ -199,7 +199,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     /// that may still read what it takes the place of? Who sleeps then does it for the sake of room
     /// as well.
     bool stuck() const {
-        return sending_.size() > 0 || (boards_.has_value() && boards_->waits_for_room());
+        return sending_.size() > 0 || (flag_slots_.has_value() && flag_slots_->waits_for_room());
     }
 
     /// Tells peers that a wait of this process leaves its processor to others, and that it has
@@ -278,16 +278,16 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
-    bool refused(const BoardTurn& turn);
-    [[gnu::noinline]] std::size_t exchange_slowly(const BoardExchange& exchange);
-    [[gnu::noinline]] std::size_t look_again(const BoardExchange& exchange);
+    bool refused(const FlagSlotTurn& turn);
+    [[gnu::noinline]] std::size_t exchange_slowly(const FlagSlotExchange& exchange);
+    [[gnu::noinline]] std::size_t look_again(const FlagSlotExchange& exchange);
     bool lost();
     bool lost(std::uint32_t peer_index);
-    void compare(const BoardTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
+    void compare(const FlagSlotTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
                  shm::Awaits awaited);
     void compare_awaited();
     bool gone(std::uint32_t peer_index);
-    bool waits_long(const BoardTurn& turn);
+    bool waits_long(const FlagSlotTurn& turn);
     bool look_for_dead();
     void compare_begun();
     void fail(Code code, std::uint32_t peer_index);
@@ -302,7 +302,7 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::uint32_t self_;
     ShmOptions options_;
     shm::RingShape shape_;
-    shm::BoardShape board_shape_;
+    shm::FlagSlotShape flag_slot_shape_;
     shm::Lease staging_;
     std::uint64_t staging_bytes_ = 0;
     RegionLayout layout_;
@@ -312,9 +312,9 @@ class ShmTransport final : public Transport, public PeerMemory, public Board {
     std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
     shm::ReadableMemory readable_;
     SpareArrivals spare_arrivals_;
-    LazyArray<Peer> peers_;           ///< Those with whom this rank has had messages.
-    std::optional<BoardRoom> boards_; ///< Empty before connect().
-    std::optional<ShmHelp> help_;     ///< Likewise, and of too many ranks.
+    LazyArray<Peer> peers_;                  ///< Those with whom this rank has had messages.
+    std::optional<FlagSlotRoom> flag_slots_; ///< Empty before connect().
+    std::optional<ShmHelp> help_;            ///< Likewise, and of too many ranks.
     ActiveSet sending_;
     ActiveSet receiving_;
     std::size_t single_copy_peers_ = 0;

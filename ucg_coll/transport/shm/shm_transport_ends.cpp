@@ -13,7 +13,7 @@ bool ShmTransport::gone(std::uint32_t peer_index) {
 }
 
 /// Is it time to ask whether the peer exists that a turn waits for?
-bool ShmTransport::waits_long(const BoardTurn& turn) {
+bool ShmTransport::waits_long(const FlagSlotTurn& turn) {
     if (turn.turn > vain_turn_) { // Others have come to an end.
         vain_turn_ = turn.turn;
         vain_shares_.end();
@@ -52,7 +52,7 @@ void ShmTransport::fail_without(std::uint32_t peer_index) {
                       "shared memory: process {} has ended, rank {}, for which rank {} waits",
                       sites_[peer_index].head().process.process, ranks_[peer_index], ranks_[self_]);
     log(LogLevel::error, "{}", status_.message());
-    boards_->lose(shm::Loss::process);
+    flag_slots_->lose(shm::Loss::process);
     fail_all();
 }
 

@@ -19,7 +19,7 @@ void ShmTransport::make_help() {
                          &site.head(), site.head().ticket, access_to(site.head().ticket)});
     }
     help_.emplace(ranks_, std::move(sites), self_, options_.outstanding_max,
-                  layout_.unit_words_each(), heap_, readable_, *boards_);
+                  layout_.unit_words_each(), heap_, readable_, *flag_slots_);
 }
 
 bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others) {
@@ -53,14 +53,15 @@ void ShmTransport::compare_begun() {
     });
 }
 
-bool ShmTransport::reached_in_place(const std::byte* data, std::uint64_t bytes) const {
+bool ShmTransport::is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const {
     return heap_.locate(data, bytes).has_value();
 }
 
-/// An offset in this heap's segment, doubled, plus one for a window; 0 for none: a line lies there.
+/// An offset in this heap's segment, doubled, plus one for a staging buffer; 0 for none: a line
+/// lies there.
 std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
     const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
-    return place ? place->offset * 2 + (buffer.window ? 1 : 0) : 0;
+    return place ? place->offset * 2 + (buffer.staging_buffer ? 1 : 0) : 0;
 }
 
 bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
@@ -70,7 +71,7 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
     }
     if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
         log(LogLevel::error, "{}", status.message());
-        boards_->lose(shm::Loss::memory);
+        flag_slots_->lose(shm::Loss::memory);
         return !lost();
     }
     Exposed& entry = exposed(sites_[self_], sequence);
@@ -82,7 +83,7 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
 }
 
 bool ShmTransport::intact() {
-    return !abandoned_ && (!shm::lost_meanwhile(boards_->loss_word()) || !lost());
+    return !abandoned_ && (!shm::lost_meanwhile(flag_slots_->loss_word()) || !lost());
 }
 
 SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,

@@ -1,4 +1,4 @@
-// Two-level algorithms whose phases on the hosts go by messages, by boards, or out of peers'
+// Two-level algorithms whose phases on the hosts go by messages, by flag slots, or out of peers'
 // memory: each way is taken where it costs least, and proved.
 #include <algorithm>
 #include <set>
@@ -67,7 +67,7 @@ cost::Profile dear_messages() {
 }
 
 struct Found {
-    unsigned boards = 0;
+    unsigned flag_slots = 0;
     unsigned memory = 0;
     unsigned proved = 0;
 };
@@ -89,20 +89,20 @@ void prove_all(const Facts& facts, Collective collective, std::uint64_t bytes, F
                 INFO(status.message());
                 REQUIRE(status.ok());
                 const graph::Schedule schedule = plan(facts, request, 0, "two_level").value();
-                found.boards += schedule.boards ? 1 : 0;
-                found.memory += schedule.window_bytes > 0 ? 1 : 0;
+                found.flag_slots += schedule.flag_slots ? 1 : 0;
+                found.memory += schedule.staging_buffer_bytes > 0 ? 1 : 0;
                 ++found.proved;
             }
         }
     }
 }
 
-Found prove_with(std::uint64_t staging_bytes, std::uint64_t board_bytes, std::uint64_t bytes) {
+Found prove_with(std::uint64_t staging_bytes, std::uint64_t flag_slot_bytes, std::uint64_t bytes) {
     const cost::Profile profile = dear_messages();
     Found found;
     for (const topo::Placement& placement : placements()) {
         const Facts facts{placement, profile,
-                          shared_memory(placement, profile, staging_bytes, false, board_bytes)};
+                          shared_memory(placement, profile, staging_bytes, false, flag_slot_bytes)};
         for (const Collective collective :
              {Collective::bcast, Collective::reduce, Collective::allreduce,
               Collective::reduce_scatter_block}) {
@@ -118,21 +118,21 @@ TEST_CASE("plan: hosts of a group share memory in two-level algorithms", "[plan]
     SECTION("nothing is shared") {
         const Found found = prove_with(0, 0, 4096);
         CHECK(found.proved > 0);
-        CHECK(found.boards == 0);
+        CHECK(found.flag_slots == 0);
         CHECK(found.memory == 0);
     }
-    SECTION("what is short goes by boards") {
+    SECTION("what is short goes by flag slots") {
         const Found found = prove_with(64 << 10, 4096, 64);
-        CHECK(found.boards == found.proved);
+        CHECK(found.flag_slots == found.proved);
     }
     SECTION("what is long is read in peers' memory") {
         const Found found = prove_with(64 << 10, 4096, 20000);
         CHECK(found.memory > found.proved / 2);
     }
-    SECTION("in many strips, where staging is short") {
+    SECTION("in many segments, where staging is short") {
         const Found found = prove_with(6144, 0, 20000);
         CHECK(found.memory > found.proved / 2);
-        CHECK(found.boards == 0);
+        CHECK(found.flag_slots == 0);
     }
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("plan: what two-level algorithms share on a host goes by its levels wh
                 const graph::Schedule schedule =
                     plan(facts, test::request_of(sample, rank), rank, "two_level").value();
                 for (const graph::Op& op : schedule.ops) {
-                    for (const Rank owner : graph::boards_read(schedule, op)) {
+                    for (const Rank owner : graph::flag_slots_read(schedule, op)) {
                         looks.emplace(rank, owner);
                     }
                 }
@@ -198,7 +198,7 @@ TEST_CASE("plan: of scratch, only what peers name has to lie in staging memory",
     const Case sample{Collective::allreduce, 8, 0, bytes, 8};
     const graph::Schedule schedule =
         plan(facts, test::request_of(sample, 0), 0, "two_level").value();
-    CHECK(schedule.window_bytes > 0);
+    CHECK(schedule.staging_buffer_bytes > 0);
     CHECK(schedule.own_scratch_bytes >= bytes);
     CHECK(graph::staging_layout(schedule).total_bytes <= std::uint64_t{1} << 20);
 }

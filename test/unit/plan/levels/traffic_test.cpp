@@ -139,7 +139,7 @@ void check_scan(const Facts& facts, const Case& sample, bool long_vector) {
 }
 
 constexpr std::uint64_t kStaging = 1 << 20;
-constexpr std::uint64_t kBoards = 8 << 10;
+constexpr std::uint64_t kFlagSlots = 8 << 10;
 constexpr std::uint64_t kLong = 1 << 20;
 
 void check_row(const Facts& facts, Collective collective, std::uint64_t bytes, Rank root) {
@@ -165,7 +165,7 @@ TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][
         for (const Rank count : {5, 8, 13, 24}) {
             const topo::Placement placement = place(layout, count);
             const Facts facts{placement, profile,
-                              shared_memory(placement, profile, kStaging, false, kBoards)};
+                              shared_memory(placement, profile, kStaging, false, kFlagSlots)};
             for (const Algorithm& row : algorithms()) {
                 if (row.name == "two_level" &&
                     row.collective != Collective::neighbor_alltoallv) { // neighbors_test.cpp
@@ -185,7 +185,7 @@ TEST_CASE("plan: a two-level alltoall has one message for each pair of hosts", "
         for (const Rank count : {5, 8, 13, 24}) {
             const topo::Placement placement = place(layout, count);
             const Facts facts{placement, profile,
-                              shared_memory(placement, profile, kStaging, false, kBoards)};
+                              shared_memory(placement, profile, kStaging, false, kFlagSlots)};
             const Case sample{Collective::alltoall, count, 0, 64, 8};
             if (!kAlltoallTwoLevel.eligible(facts, request_of(sample, 0))) {
                 continue;

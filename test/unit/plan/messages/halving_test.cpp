@@ -18,7 +18,7 @@ TEST_CASE("plan: halving cuts at elements, the lower half has the odd one", "[pl
     CHECK(halving.kept(7, 8).length == 0);
 }
 
-TEST_CASE("plan: vectors that caches do not hold go in strips that they do", "[plan][halving]") {
+TEST_CASE("plan: vectors that caches do not hold go in segments that they do", "[plan][halving]") {
     cost::Profile profile = test::profile_for(test::Prices::short_segments);
     profile.memory.cma = {
         .permitted = true, .fixed_ns = 0, .per_byte_ns = 0, .bytes_min = kCacheLine};
@@ -50,7 +50,7 @@ TEST_CASE("plan: vectors that caches do not hold go in strips that they do", "[p
     }
 }
 
-TEST_CASE("plan: long blocks of a reduce-scatter are exchanged in strips", "[plan][halving]") {
+TEST_CASE("plan: long blocks of a reduce-scatter are exchanged in segments", "[plan][halving]") {
     const auto collective =
         GENERATE(graph::Collective::reduce_scatter_block, graph::Collective::reduce_scatter);
     const std::uint64_t element_bytes = GENERATE(8U, 24U);
@@ -64,9 +64,9 @@ TEST_CASE("plan: long blocks of a reduce-scatter are exchanged in strips", "[pla
             CHECK(test::prove(facts, "recursive_halving", sample).message() == "");
             const auto schedule = plan(facts, test::request_of(sample, 0), 0, "recursive_halving");
             REQUIRE(schedule.ok());
-            const bool strips = 3 * sample.bytes > (2U << 20) && count % 2 == 0;
+            const bool segments = 3 * sample.bytes > (2U << 20) && count % 2 == 0;
             if (collective == graph::Collective::reduce_scatter_block) {
-                CHECK(schedule->repeats.empty() == !strips);
+                CHECK(schedule->repeats.empty() == !segments);
             }
         }
     }
@@ -94,7 +94,7 @@ TEST_CASE("plan: ranks of a reduce-scatter may differ about in place", "[plan][h
     }
 }
 
-TEST_CASE("plan: partners agree on strips where one of them acts for two", "[plan][halving]") {
+TEST_CASE("plan: partners agree on segments where one of them acts for two", "[plan][halving]") {
     const topo::Placement seven = topo::Placement::one_host(7);
     std::vector<graph::Request> requests(7);
     for (graph::Request& request : requests) {

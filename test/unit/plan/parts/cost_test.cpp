@@ -126,7 +126,7 @@ TEST_CASE("plan: publishing costs what reading the vector from where it lies doe
           Approx(profile.memory.cache(cost::Cache::l2).overwrite_per_byte_ns * (1 << 18)));
     CHECK(publish_ns(facts, 1 << 24) ==
           Approx(profile.memory.cache(cost::Cache::l3).copy_per_byte_ns * (1 << 24)));
-    facts.shared.in_place = true;
+    facts.shared.buffers_mapped = true;
     CHECK(publish_ns(facts, 1 << 24) == 0);
 }
 

@@ -1,0 +1,96 @@
+#include "ucg_coll/plan/flag_slots/flag_slots.hpp"
+
+namespace ucg::plan {
+namespace {
+
+std::uint64_t lines_of(const FlagSlotUse& use) {
+    return static_cast<std::uint64_t>(use.flag_slots) * cost::flag_slot_line_bytes(use.read_bytes);
+}
+
+/// Flag slots [first, end), counted from the nearest, of a rank that reads `use.flag_slots` of
+/// them. In a prefix reduction the last rank's k-th nearest is read by k ranks, by the others as
+/// well.
+double lines_ns(const cost::MemoryLevel& level, const FlagSlotUse& use, Rank readers, Rank first,
+                Rank end) {
+    const std::uint64_t lines = cost::flag_slot_line_bytes(use.read_bytes);
+    if (!use.prefix || readers < 2) {
+        return cost::flag_slot_lines_ns(level, static_cast<std::uint64_t>(readers),
+                                        static_cast<std::uint64_t>(end - first) * lines);
+    }
+    double sum_ns = 0;
+    for (Rank flag_slot = first; flag_slot < end; ++flag_slot) {
+        sum_ns += cost::flag_slot_lines_ns(level, static_cast<std::uint64_t>(flag_slot), lines);
+    }
+    return sum_ns;
+}
+
+/// As facts.shared.node has the widest.
+cost::MemoryLevel level_at(const Facts& facts, topo::Distance distance) {
+    cost::MemoryLevel level = facts.profile.memory.level(distance);
+    if (facts.shared.buffers_mapped) {
+        level.per_byte_ns = std::min(level.per_byte_ns, facts.profile.memory.cma.per_byte_ns);
+    }
+    return level;
+}
+
+/// Without the time until the first line has come, which a message has as well.
+double reading_ns(const Facts& facts, const FlagSlotUse& use, Rank readers) {
+    const HostLevels& host = facts.shared.levels;
+    if (host.count == 0 || use.flag_slots < facts.placement.ranks_per_host_max() - 1) {
+        return lines_ns(widest_level(facts), use, readers, 1, use.flag_slots + 1);
+    }
+    double sum_ns = 0;
+    Rank nearer = 1;
+    for (std::size_t i = 0; i < host.count; ++i) {
+        const cost::MemoryLevel level = level_at(facts, host.level[i].distance);
+        sum_ns += lines_ns(level, use, readers, nearer, host.level[i].ranks);
+        nearer = host.level[i].ranks;
+    }
+    return sum_ns;
+}
+
+} // namespace
+
+double flag_slots_ns(const Facts& facts, const FlagSlotUse& use) {
+    const Link link = host_link(facts);
+    return link.message_ns(0) - link.take_ns() +
+           cost::copy_ns(facts.profile.memory, use.shared_bytes) +
+           reading_ns(facts, use, use.readers);
+}
+
+double flag_slots_work_ns(const Facts& facts, const Work& work, const FlagSlotUse& use) {
+    return work.link().message_ns(0) - work.link().take_ns() +
+           work.link().copy_ns(use.shared_bytes) + reading_ns(facts, use, 1);
+}
+
+double all_flag_slots_ns(const Facts& facts, const FlagSlotUse& use, double combine_ns) {
+    const std::uint64_t touched = use.shared_bytes + lines_of(use);
+    const Link link = host_link(facts);
+    return oversubscribed_ns(
+        facts, link, touched, flag_slots_ns(facts, use) + combine_ns,
+        [&](const Work& work) { return flag_slots_work_ns(facts, work, use) + combine_ns; });
+}
+
+double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes) {
+    const Link link = host_link(facts);
+    const double copy_ns = link.copy_ns(block_bytes);
+    return (count - 1) * copy_ns + link.beside_ns(copy_ns, 0);
+}
+
+double combining_flag_slots_ns(const Facts& facts, Rank operands, std::uint64_t bytes) {
+    return operands < 2 ? 0
+                        : price::combine_flag_slots_ns(facts.profile, widest_level(facts),
+                                                       static_cast<unsigned>(operands), bytes);
+}
+
+std::vector<graph::Slice> in_rank_order(const graph::Builder& builder, Rank first, Rank last,
+                                        std::uint64_t offset, graph::Slice own) {
+    std::vector<graph::Slice> slices;
+    for (Rank rank = first; rank < last; ++rank) {
+        slices.push_back(
+            rank == builder.rank() ? own : graph::Builder::flag_slot(rank, offset, own.length));
+    }
+    return slices;
+}
+
+} // namespace ucg::plan

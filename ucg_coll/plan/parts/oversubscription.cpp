@@ -1,0 +1,27 @@
+#include "ucg_coll/plan/parts/oversubscription.hpp"
+
+namespace ucg::plan {
+
+Work::Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes)
+    : link_(link.at_work(facts, touched_bytes)) {
+    // Of the two sides of a copy one is a staging buffer, which is short and stays in the second
+    // level.
+    const double caller_per_byte_ns = link_.copy_ns(1) / 2;
+    const cost::CacheRates& staging_buffer = facts.profile.memory.cache(cost::Cache::l2);
+    read_per_byte_ns_ = std::max(widest_level(facts).per_byte_ns, caller_per_byte_ns);
+    staging_copy_per_byte_ns_ =
+        std::max(staging_overwrite_per_byte_ns(facts, staging_buffer), caller_per_byte_ns);
+    buffers_mapped_ = facts.shared.buffers_mapped;
+    combine_per_byte_ns_ = oversubscribed_rates(facts, touched_bytes).reduce_operand_per_byte_ns +
+                           staging_buffer.reduce_target_per_byte_ns;
+}
+
+double Work::combine_ns(std::uint64_t bytes) const {
+    return static_cast<double>(bytes) * combine_per_byte_ns_;
+}
+
+double Work::read_ns(std::uint64_t bytes) const {
+    return static_cast<double>(bytes) * read_per_byte_ns_;
+}
+
+} // namespace ucg::plan

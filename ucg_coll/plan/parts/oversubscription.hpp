@@ -1,0 +1,124 @@
+// Prices where ranks outnumber processors, so that ranks do their work one after the other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "ucg_coll/plan/parts/cost.hpp"
+
+namespace ucg::plan {
+
+/// How many ranks do their share of the work on one processor, one after the other. In a scan whose
+/// ranks all move and combine vectors at a time, it takes that much longer; where one works while
+/// the others wait, it does not.
+inline double sharers(const Facts& facts) {
+    return std::max(1.0, facts.ranks_per_cpu);
+}
+
+/// The messages of recursive doubling, one round after the other. REQUIRES: rounds > 0.
+inline double recursive_doubling_messages_ns(const Facts& facts, const Link& link, unsigned rounds,
+                                             std::uint64_t bytes, Sender only = Sender::busy) {
+    // Ranks below send, ranks above receive: the way up crosses each border once.
+    const Rank group = link.inner_ranks();
+    const auto borders = static_cast<unsigned>((facts.placement.rank_count() - 1) / group);
+    double alone_ns = 0;
+    for (unsigned round = 0; round < rounds; ++round) {
+        const bool far = rounds - round <= borders;
+        const Link way = far ? link.rotated_before(std::uint64_t{4} << round) : link.within_group();
+        alone_ns += round == 0 ? way.message_ns(bytes, rounds == 1 ? only : Sender::busy)
+                               : way.passing_on_ns(bytes);
+    }
+    const double work_ns = link.busy_ns(bytes) + (rounds - 1) * link.relay_ns(bytes);
+    return alone_ns + (sharers(facts) - 1) * work_ns;
+}
+
+/// What parts of a collective keep a processor busy with, whichever rank has it.
+class Work {
+  public:
+    /// `touched_bytes`: of buffers and scratch, its own and peers', that each rank goes through.
+    Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes);
+
+    /// Messages, copies and reductions: Link::at_work().
+    const Link& link() const { return link_; }
+
+    // Segment by segment: staging buffers are in the caches, callers' buffers may not be.
+
+    /// Copying to a staging buffer, which peers read last.
+    double copy_to_staging_ns(std::uint64_t bytes) const {
+        return static_cast<double>(bytes) * staging_copy_per_byte_ns_;
+    }
+    /// Making `bytes` known to peers; nothing where they reach them in place.
+    double publish_ns(std::uint64_t bytes) const {
+        return buffers_mapped_ ? 0 : copy_to_staging_ns(bytes);
+    }
+    /// Copying, or combining with others, what a peer has published.
+    double read_ns(std::uint64_t bytes) const;
+    /// Combining the own vector with what was read, to a staging buffer.
+    double combine_ns(std::uint64_t bytes) const;
+
+  private:
+    Link link_;
+    double read_per_byte_ns_;
+    double staging_copy_per_byte_ns_;
+    bool buffers_mapped_;
+    double combine_per_byte_ns_;
+};
+
+/// The time of a collective that takes `span_ns` where each rank has a processor, and in which
+/// ranks have work for work_ns(const Work&) on average. By the work law all of it takes its time in
+/// whichever order; by the span law more processors than ranks do not help.
+template <typename WorkNs>
+double oversubscribed_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
+                         double span_ns, WorkNs&& work_ns) {
+    if (facts.ranks_per_cpu <= 1) {
+        return span_ns;
+    }
+    const double average_ns = work_ns(Work(facts, link, touched_bytes));
+    return std::max(span_ns,
+                    turn_ns(facts.profile, facts.ranks_per_cpu) + facts.ranks_per_cpu * average_ns);
+}
+
+/// The same of trees up which segments pass one after the other. While the first is on its way, for
+/// `fill_ns`, ever fewer ranks have work, and processors idle: as Graham's bound (1966) has it, for
+/// the segments behind the first find work. More processors than ranks take `span_ns`.
+template <typename WorkNs>
+double oversubscribed_tree_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
+                              double span_ns, double fill_ns, WorkNs&& work_ns) {
+    if (facts.ranks_per_cpu <= 1) {
+        return span_ns;
+    }
+    const double average_ns = work_ns(Work(facts, link, touched_bytes));
+    const double idle_part = std::max(0.0, 1 - facts.ranks_per_cpu / facts.placement.rank_count());
+    return std::max(span_ns, facts.ranks_per_cpu * average_ns + idle_part * fill_ns);
+}
+
+/// The same where all ranks exchange messages alike, one after the other, so that the path is one
+/// rank's work: price_ns(const Link&) is both. Who waits for a partner finds the others of its
+/// processor at work, so that their work adds to the path (Graham's bound, 1966).
+template <typename PriceNs>
+double oversubscribed_exchange_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
+                                  PriceNs&& price_ns) {
+    const double span_ns = price_ns(link.in_exchanges()) + link.queue_ns();
+    if (facts.ranks_per_cpu <= 1) {
+        return span_ns;
+    }
+    return span_ns + (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
+}
+
+/// Of `count` ranks all but one have something to do.
+inline double all_but_one(Rank count) {
+    return static_cast<double>(count - 1) / count;
+}
+
+/// oversubscribed_ns() of a vector that passes through all ranks in `pieces`, of each of which all
+/// ranks but one have work for piece_ns(const Work&): at each piece, ranks take turns.
+template <typename PieceNs>
+double oversubscribed_pieces_ns(const Facts& facts, const Link& link, const graph::Request& request,
+                                double span_ns, std::uint64_t pieces, PieceNs&& piece_ns) {
+    return oversubscribed_ns(facts, link, 2 * request.bytes, span_ns, [&](const Work& work) {
+        return all_but_one(request.rank_count) * static_cast<double>(pieces) *
+               (piece_ns(work) + facts.profile.memory.wake.yield_switch_ns);
+    });
+}
+
+} // namespace ucg::plan

@@ -1,0 +1,109 @@
+// Strip mining: a vector is published, read and combined in segments that staging buffers and
+// caches hold. Li, Hoefler and Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI"
+// (HPDC 2013), section 2.5.
+#pragma once
+
+#include <cstdint>
+
+#include "ucg_coll/plan/algorithm.hpp"
+#include "ucg_coll/plan/parts/steps.hpp"
+
+namespace ucg::plan {
+
+/// How a vector is cut. All segments but a shorter last one have the same length, a multiple of
+/// whole elements and cache lines.
+struct Segments {
+    std::uint64_t total_bytes = 0;
+    std::uint64_t segment_bytes = 0;
+    std::uint32_t rotation =
+        1; ///< Places that segments take in turn in staging buffers and scratch.
+
+    std::uint64_t count() const { return divide_up(total_bytes, segment_bytes); }
+    std::uint64_t staging_buffer_bytes() const { return segment_bytes * rotation; }
+};
+
+/// At most a cache's worth, so that a segment is read while it is there: of 2 MiB of second-level
+/// cache, what two staging buffers of two places take at this length is a quarter.
+inline constexpr std::uint64_t kSegmentBytesMax = 128 << 10;
+
+/// Segments of which `places` fit the staging memory of each rank: staging buffers' places and
+/// pieces of scratch together. `segment_bytes` is 0 if not even one element of a cache line does.
+Segments segments_for(const SharedMemory& shared, std::uint64_t total_bytes,
+                      std::uint64_t element_bytes, std::uint32_t rotation, std::uint32_t places);
+
+/// Prices per segment, for all segments: `segment_ns(bytes)` is that of one.
+template <typename SegmentNs>
+double for_segments_ns(const Segments& segments, SegmentNs&& segment_ns) {
+    const std::uint64_t whole = segments.total_bytes / segments.segment_bytes;
+    const std::uint64_t rest = segments.total_bytes % segments.segment_bytes;
+    const double ns =
+        static_cast<double>(whole) * (whole > 0 ? segment_ns(segments.segment_bytes) : 0);
+    return ns + (rest > 0 ? segment_ns(rest) : 0);
+}
+
+/// One segment of a schedule: slices of vectors and scratch, as the builder wants them.
+class Segment {
+  public:
+    Segment(std::uint64_t offset, std::uint64_t length, std::uint64_t turn, bool repeated,
+            OpIds before)
+        : after(std::move(before)), offset_(offset), length_(length), turn_(turn),
+          repeated_(repeated) {}
+
+    std::uint64_t length() const { return length_; }
+    /// The segment's bytes of a vector; it moves on from segment to segment.
+    graph::Slice of(graph::Slice vector) const {
+        const graph::Slice slice = part(vector, offset_, length_);
+        return repeated_ ? advance(slice) : slice;
+    }
+    /// The segment's place in scratch of rotation times the segment's length.
+    graph::Slice scratch(graph::Slice places, const Segments& segments) const;
+
+    OpIds
+        after; ///< What the segment's first op comes after: the segments before a shorter last one.
+
+  private:
+    std::uint64_t offset_;
+    std::uint64_t length_;
+    std::uint64_t turn_;
+    bool repeated_;
+};
+
+/// What a segment leaves behind: its `first` op of the next segment but `distance` - 1 comes after
+/// `last`.
+struct SegmentOps {
+    graph::OpId first = graph::kNoOp;
+    OpIds last;
+};
+
+/// Calls body(segment) for the segments of a repeat, and once more for a shorter last segment. The
+/// first op of each segment comes after the last ones of the segment `distance` before. Returns the
+/// last ops of all. REQUIRES: segments.total_bytes > 0.
+template <typename Body>
+OpIds for_each_segment(graph::Builder& builder, const Segments& segments, std::uint32_t distance,
+                       Body&& body) {
+    const std::uint64_t whole = segments.total_bytes / segments.segment_bytes;
+    const std::uint64_t rest = segments.total_bytes % segments.segment_bytes;
+    OpIds last;
+    if (whole > 0) {
+        builder.begin_repeat(whole * segments.segment_bytes, segments.segment_bytes,
+                             segments.rotation);
+        SegmentOps ops = body(Segment(0, segments.segment_bytes, 0, whole > 1, {}));
+        for (const graph::OpId op : ops.last) {
+            builder.after_earlier(ops.first, op, distance);
+        }
+        builder.end_repeat();
+        last = std::move(ops.last);
+    }
+    if (rest > 0) {
+        last = body(Segment(whole * segments.segment_bytes, rest, whole, false, last)).last;
+    }
+    return last;
+}
+
+/// `slice` of another rank's buffer.
+inline graph::Slice at_rank(Rank owner, graph::Slice slice) {
+    slice.owner = owner;
+    return slice;
+}
+
+} // namespace ucg::plan
