@@ -172,7 +172,8 @@ std::vector<graph::Schedule> plans(const plan::Facts& facts, const graph::Reques
 }
 
 TEST_CASE("engine: every row's plans run again without allocating", "[engine][allocation]") {
-    plan::test::Trials trials{.counts = {4, 5}, .bytes = {8, 16 << 10}, .stagings = {0, 8 << 10}};
+    plan::test::Trials trials{
+        .counts = {4, 5}, .bytes = {8, 88, 16 << 10}, .stagings = {0, 8 << 10}};
     trials.roots = false;
     trials.in_place = false;
     plan::test::for_every_row(trials, [](const plan::test::Trial& trial) {

@@ -13,7 +13,7 @@ namespace ucg::plan::test {
 /// What a test tries rows with; each combination that a row serves is one trial.
 struct Trials {
     std::vector<Rank> counts = {4, 6};
-    std::vector<std::uint64_t> bytes = {8, 4104}; ///< Whole elements of 8.
+    std::vector<std::uint64_t> bytes = {8, 88, 4104}; ///< Whole elements of 8.
     std::vector<std::uint64_t> stagings = {0, 1024, 64 << 10};
     bool roots = true;    ///< The first and the last rank, where there is one; else the first.
     bool in_place = true; ///< As well.

@@ -154,7 +154,7 @@ TEST_CASE("sim: every op of every row is priced", "[sim][every_row]") {
 
 TEST_CASE("sim: nobody is done before those that it depends on have come", "[sim][every_row]") {
     constexpr double kLateNs = 1e6; // Longer than anything takes here.
-    Trials trials{.counts = {4, 5}, .bytes = {8, 4104}};
+    Trials trials{.counts = {4, 5}, .bytes = {8, 88, 4104}};
     trials.in_place = false;
     plan::test::for_every_row(trials, [&](const Trial& trial) {
         const auto schedules = trial.schedules();

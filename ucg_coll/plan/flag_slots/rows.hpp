@@ -8,7 +8,9 @@
     ROW(kBcastFlagSlots)                                                                           \
     ROW(kBcastFlagSlotsAllgather)                                                                  \
     ROW(kReduceFlagSlots)                                                                          \
+    ROW(kReduceFlagSlotsGather)                                                                    \
     ROW(kAllreduceFlagSlots)                                                                       \
+    ROW(kAllreduceFlagSlotsAllgather)                                                              \
     ROW(kAllgatherFlagSlots)                                                                       \
     ROW(kAllgathervFlagSlots)                                                                      \
     ROW(kAlltoallFlagSlots)                                                                        \

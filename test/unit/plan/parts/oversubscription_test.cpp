@@ -108,7 +108,8 @@ TEST_CASE("plan: where ranks share processors, less work in all beats shorter pa
 }
 
 TEST_CASE("plan: schedules of ranks that share processors are right", "[plan][oversubscription]") {
-    const test::Trials trials{.counts = {2, 5, 8, 13}, .bytes = {0, 8, 4096}, .ranks_per_cpu = 8};
+    const test::Trials trials{
+        .counts = {2, 5, 8, 13}, .bytes = {0, 8, 120, 4096}, .ranks_per_cpu = 8};
     test::for_every_row(trials, [](const test::Trial& trial) {
         INFO(trial.describe());
         CHECK(test::prove(trial.facts, trial.row.name, trial.sample).message() == "");
