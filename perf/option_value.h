@@ -1,7 +1,7 @@
 /*
- * Values of options: a whole number, a size in bytes, a number. A sign, an overflow or anything
- * behind the number is refused with the option, the range and what was found, on standard error
- * where `say` is true: ranks that all read the same command line leave that to one of them.
+ * Parses the values of options: a whole number, a size in bytes, a number. A sign, an overflow or
+ * anything behind the number is refused. The option, the range and what was found are printed on
+ * standard error if `say` is true: where all ranks read the same command line, one of them prints.
  */
 #ifndef PERF_OPTION_VALUE_H
 #define PERF_OPTION_VALUE_H
@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number begins with a digit here; strtol and strtod would skip blanks and take a sign. */
+/* Returns whether a number begins here: with a digit, since strtol and strtod would skip blanks
+ * and take a sign. */
 static inline int option_digit(const char* text) {
     return text[0] >= '0' && text[0] <= '9';
 }
 
-/* The powers of 1024 that a size may have behind it, as parse_size (ucg_coll/base) has them. */
+/* Returns the power of two of a size's unit, as parse_size (ucg_coll/base) reads it; 0 for none. */
 static inline int option_shift(char unit) {
     switch (unit) {
     case 'k':
@@ -28,8 +29,8 @@ static inline int option_shift(char unit) {
     }
 }
 
-/* From `least`, which is not negative, to `most`, maybe with k, M, G or T behind it; -1 where the
- * text is no such number. */
+/* Returns a size from `least`, which is not negative, to `most`, perhaps with k, M, G or T
+ * behind it; -1 if the text is no such size. */
 static inline long option_size(const char* option, const char* text, long least, long most,
                                int say) {
     char* end = NULL;
@@ -56,7 +57,7 @@ static inline long option_size(const char* option, const char* text, long least,
     return value << shift;
 }
 
-/* The same without a unit. */
+/* Like option_size(), but for a number without a unit. */
 static inline long option_count(const char* option, const char* text, long least, long most,
                                 int say) {
     if (strspn(text, "0123456789") == strlen(text)) {
@@ -72,9 +73,9 @@ static inline long option_count(const char* option, const char* text, long least
     return -1;
 }
 
-/* Seconds above 0, at most a day; -1 where the text is no such number. */
+/* Returns a number of seconds above 0, at most a day; -1 if the text is no such number. */
 static inline double option_seconds(const char* option, const char* text, int say) {
-    /* Neither a sign, nor hexadecimal, nor a name of what is no number. */
+    /* Signs, hexadecimal numbers, infinities and NaN are refused. */
     if (option_digit(text) && strspn(text, "0123456789.e-") == strlen(text)) {
         char* end = NULL;
         const double value = strtod(text, &end);
@@ -88,7 +89,7 @@ static inline double option_seconds(const char* option, const char* text, int sa
     return -1;
 }
 
-/* Says what was expected of an option, where it is neither a number nor a size; returns -1. */
+/* Prints what was expected of an option that is neither a number nor a size; returns -1. */
 static inline int option_refused(const char* option, const char* expected, const char* found,
                                  int say) {
     if (say) {
@@ -97,8 +98,8 @@ static inline int option_refused(const char* option, const char* expected, const
     return -1;
 }
 
-/* For programs that take options alone, of which the first `read` words are some: 0 if there are no
- * more words, else -1. */
+/* For programs that have options only. The first `read` words of the command line have been
+ * read. Returns 0 if there are no more words, else -1. */
 static inline int option_end(int read, int argc, char** argv, int say) {
     if (read < argc && say) {
         fprintf(stderr, "unexpected argument '%s'\n", argv[read]);

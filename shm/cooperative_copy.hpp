@@ -1,6 +1,6 @@
 // A long message that both of its ends copy: the receiver pulls pieces of it while the sender, who
-// has nothing to do but wait for that, pushes others. Two processors copy twice as fast as one; a
-// sender that is busy elsewhere takes no piece, and the receiver copies them all.
+// has nothing to do but wait for the FIN, pushes others. Two processors copy twice as fast as one;
+// a sender that is busy elsewhere takes no piece, and the receiver copies them all.
 //
 // The words lie in the sender's memory (PROTOCOL.md, "Messages that both ends copy"). Memory of
 // zeros is an agreement on nothing.
@@ -16,6 +16,7 @@
 
 namespace ucg::shm {
 
+/// A part of a message, in bytes.
 struct Piece {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -28,10 +29,11 @@ inline constexpr std::uint64_t kPieceUnit = 4096;
 inline constexpr std::uint64_t kPieceMin = 32 << 10;
 inline constexpr std::uint64_t kPieceMax = 1 << 20;
 
-/// How much of what is left an end takes: all of it, where the other end is known to copy
-/// elsewhere.
+/// How much of what is left an end takes: half, or all of it where the other end is known to copy
+/// something else.
 enum class Share : std::uint8_t { half, all };
 
+/// Returns the length in units of the next piece of a message that has so many units left.
 inline std::uint64_t piece_units(std::uint64_t units_left, Share share) {
     const std::uint64_t units = share == Share::all ? units_left : units_left - units_left / 2;
     return std::min(std::clamp(units, kPieceMin / kPieceUnit, kPieceMax / kPieceUnit), units_left);
@@ -42,41 +44,43 @@ inline std::uint64_t piece_units(std::uint64_t units_left, Share share) {
 /// it.
 enum class End : std::uint8_t { receiver, sender };
 
-/// What a message is known by at both of its ends.
+/// By what a message is known at both of its ends.
 struct MessageName {
     std::uint64_t tag = 0;
     std::uint64_t bytes = 0;
 };
 
-/// The agreement on one message at a time of one direction between two ranks.
+/// The words by which two ranks agree on who copies which piece, for one message at a time of one
+/// direction. `sequence` is the sequence number of the message's RTS in its ring.
 class alignas(2 * kCacheLine) CooperativeCopy {
   public:
-    static constexpr std::uint64_t kTurns = 1 << 15;
+    /// Sequence numbers are told apart modulo this.
+    static constexpr std::uint64_t kSequences = 1 << 15;
 
-    // The receiver's.
+    // For the receiver.
 
-    /// Is a message of that length worth two ends, and counted?
+    /// Returns whether a message of that length is worth two ends, and the counts can hold it.
     static bool serves(std::uint64_t message_bytes) {
         return message_bytes > kPieceMin && message_bytes / kPieceUnit < kCountMask;
     }
 
-    /// Begins message `turn`, if it is the one of that name and length, which goes to `target`. The
-    /// one before is over.
-    void open(std::uint64_t turn, const MessageName& name, const RemoteBytes& target) {
+    /// Opens message `sequence`, if it is the one of that name, which goes to `target`: both ends
+    /// may claim pieces of it. REQUIRES: the message opened before is over.
+    void open(std::uint64_t sequence, const MessageName& name, const RemoteBytes& target) {
         tag_.store(name.tag, std::memory_order_release);
         bytes_.store(name.bytes, std::memory_order_release);
         target_ = target;
         pushed_.store(0, std::memory_order_relaxed);
-        claims_.store(opened(turn), std::memory_order_release);
+        claims_.store(opened(sequence), std::memory_order_release);
     }
 
-    /// Lets nobody claim of message `turn` any more; nothing of it may be left open, or a later
-    /// turn of the same number would be taken for it. Returns how many bytes the sender had
-    /// claimed; 0 if the words are another's by now.
-    std::uint64_t close(std::uint64_t turn, std::uint64_t message_bytes) {
+    /// Lets nobody claim pieces of message `sequence` any more. It must not be left open, or a
+    /// later message with the same number modulo kSequences would be taken for it. Returns how many
+    /// bytes the sender had claimed; 0 if the words are another message's by now.
+    std::uint64_t close(std::uint64_t sequence, std::uint64_t message_bytes) {
         std::uint64_t claims = claims_.load(std::memory_order_acquire);
         do {
-            if ((claims & ~kBothCounts) != opened(turn)) {
+            if ((claims & ~kBothCounts) != opened(sequence)) {
                 return 0;
             }
         } while (!claims_.compare_exchange_weak(claims, 0, std::memory_order_acq_rel,
@@ -88,19 +92,19 @@ class alignas(2 * kCacheLine) CooperativeCopy {
 
     /// What the sender has done with the pieces that it claimed.
     struct Pushed {
-        std::uint64_t bytes = 0; ///< Of all pieces that it is done with.
-        bool failed = false;     ///< Some of them are not there.
+        std::uint64_t bytes = 0; ///< Of all pieces with which it is done.
+        bool failed = false;     ///< It could not write some of these.
     };
     Pushed pushed() const {
         const std::uint64_t word = pushed_.load(std::memory_order_acquire);
         return {word & ~kFailed, (word & kFailed) != 0};
     }
 
-    // Either end's.
+    // For either end.
 
-    /// The next piece of message `turn`, now the caller's to copy; none when it is not open, or for
-    /// another message, or all is claimed.
-    std::optional<Piece> claim(End end, std::uint64_t turn, const MessageName& name,
+    /// Claims the next piece of message `sequence` for the caller to copy and returns it; none when
+    /// the message is not open, another one is, or all is claimed.
+    std::optional<Piece> claim(End end, std::uint64_t sequence, const MessageName& name,
                                Share share = Share::half) {
         const std::uint64_t message_bytes = name.bytes;
         const std::uint64_t units = (message_bytes + kPieceUnit - 1) / kPieceUnit;
@@ -108,7 +112,8 @@ class alignas(2 * kCacheLine) CooperativeCopy {
         for (;;) {
             const std::uint64_t front = claims & kCountMask;
             const std::uint64_t back = claims >> kCountBits & kCountMask;
-            if ((claims & ~kBothCounts) != opened(turn) || front + back >= units || !is_for(name)) {
+            if ((claims & ~kBothCounts) != opened(sequence) || front + back >= units ||
+                !is_for(name)) {
                 return std::nullopt;
             }
             const std::uint64_t more = piece_units(units - front - back, share);
@@ -122,15 +127,16 @@ class alignas(2 * kCacheLine) CooperativeCopy {
         }
     }
 
-    /// Has the receiver said where message `turn` goes?
-    bool is_open(std::uint64_t turn, const MessageName& name) const {
-        return (claims_.load(std::memory_order_acquire) & ~kBothCounts) == opened(turn) &&
+    /// Returns whether the receiver has said where message `sequence` goes.
+    bool is_open(std::uint64_t sequence, const MessageName& name) const {
+        return (claims_.load(std::memory_order_acquire) & ~kBothCounts) == opened(sequence) &&
                is_for(name);
     }
 
-    // The sender's, between a claim of it and the end of that piece.
+    // For the sender, between a claim of its and the end of that piece.
 
     const RemoteBytes& target() const { return target_; }
+    /// Says that a claimed piece of so many bytes is done; `ok`: all of them have been written.
     void piece_pushed(std::uint64_t bytes, bool ok) {
         const std::uint64_t sum = pushed_.load(std::memory_order_relaxed) + bytes;
         pushed_.store(ok ? sum : sum | kFailed, std::memory_order_release);
@@ -140,21 +146,24 @@ class alignas(2 * kCacheLine) CooperativeCopy {
     static constexpr unsigned kCountBits = 24;
     static constexpr std::uint64_t kCountMask = (1U << kCountBits) - 1;
     static constexpr std::uint64_t kBothCounts = (std::uint64_t{1} << 2 * kCountBits) - 1;
-    static_assert(kTurns == std::uint64_t{1} << (63 - 2 * kCountBits));
+    static_assert(kSequences == std::uint64_t{1} << (63 - 2 * kCountBits));
     static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
 
-    /// The turn modulo kTurns, and a bit that tells it from zeros: enough, since the receiver
+    /// Returns `claims_` of a message of which nothing is claimed: the sequence number modulo
+    /// kSequences, and a bit that tells it from zeros. The remainder is enough, since the receiver
     /// closes each message that it opened before the sender learns that it is over, and a sender
-    /// between its load and its swap has announced no more than the ring holds.
-    static std::uint64_t opened(std::uint64_t turn) { return (turn << 1 | 1) << 2 * kCountBits; }
+    /// between its load and its swap has sent no more RTS than the ring has slots.
+    static std::uint64_t opened(std::uint64_t sequence) {
+        return (sequence << 1 | 1) << 2 * kCountBits;
+    }
 
     bool is_for(const MessageName& name) const {
         return tag_.load(std::memory_order_acquire) == name.tag &&
                bytes_.load(std::memory_order_acquire) == name.bytes;
     }
 
-    std::atomic<std::uint64_t> claims_; ///< The turn; units claimed by the sender; the receiver.
-    std::atomic<std::uint64_t> pushed_;
+    std::atomic<std::uint64_t> claims_; ///< opened(); units that the sender and receiver claimed.
+    std::atomic<std::uint64_t> pushed_; ///< Bytes that the sender is done with; kFailed.
     std::atomic<std::uint64_t> tag_;
     std::atomic<std::uint64_t> bytes_;
     RemoteBytes target_;

@@ -1,8 +1,9 @@
 // How a sender writes what another core has read last and reads next: by ordinary stores, which
 // leave it in a cache, or past the caches. Which is faster depends on where the two cores are: with
 // a last-level cache between them ordinary stores are, without one each line is fetched from the
-// other core's first (AMD Zen 4: 45 GB/s and 20 inside a group of cores, 2.1 and 25 across). A
-// virtual machine does not tell, and moves. So it is measured, now and then, on the way.
+// other core's first (AMD Zen 4: ordinary stores 45 GB/s and streaming ones 20 inside a group of
+// cores, 2.1 and 25 across). A virtual machine does not tell where its cores are, and moves them.
+// So the sender measures it, now and then, with copies that it makes anyway.
 #pragma once
 
 #include <algorithm>
@@ -16,23 +17,24 @@
 
 namespace ucg::shm {
 
-/// Decides by the times that copies took; apart from the clock, so that it can be tested.
+/// Decides how to copy, by the times that copies took. It reads no clock, so that it can be tested.
 class CopyPace {
   public:
     enum class Way : std::uint8_t { ordinary, streaming };
 
-    /// The way of the next copy.
+    /// Returns the way of the next copy.
     Way next() const {
         if (copies_ + 1 < period_) {
             return way_;
         }
         return copies_ + 1 == period_ ? way_ : other();
     }
-    /// Is the next copy's time wanted?
+    /// Returns whether the next copy is to be timed.
     bool timed() const { return copies_ + 1 >= period_; }
 
+    /// Notes a copy that was not timed.
     void passed() { ++copies_; }
-    /// The same of a copy that was timed.
+    /// Notes a copy that was timed.
     void passed(double per_byte_ns) {
         if (++copies_ == period_) {
             usual_ns_ = per_byte_ns;
@@ -45,21 +47,24 @@ class CopyPace {
     Way way() const { return way_; }
 
   private:
-    /// Before that a ring's buffers have new pages, and are few, so that the receiver's own cache
-    /// still has each when it is written again: there ordinary stores look worse than they are.
+    /// Copies before the first comparison. Until then a ring's buffers have new pages, and are few,
+    /// so that the receiver's own cache still has each when it is written again: there ordinary
+    /// stores look worse than they are.
     static constexpr std::uint32_t kFirstPeriod = 2048;
-    static constexpr std::uint32_t kPeriod = 64;
-    static constexpr std::uint32_t kPeriodMax = 2048;
-    /// What the sender gains is not all: the receiver reads from memory then, by which it may take
+    static constexpr std::uint32_t kPeriod = 64;      ///< Copies before the next one, at least,
+    static constexpr std::uint32_t kPeriodMax = 2048; ///< and at most.
+    /// How many times as fast streaming copies must be to be begun, and to be kept. What the sender
+    /// gains is not all: the receiver reads from memory then, by which it may take
     /// three times as long (AMD Zen 5 inside a group of cores: 14 GB/s in all, where the sender
-    /// alone makes 30-50 and ordinary stores 60 in all). Where streaming is right its gain is
-    /// tenfold.
+    /// alone makes 30-50 and ordinary stores 60 in all). Where streaming is right it is ten times
+    /// as fast.
     static constexpr double kBegins = 3;
     static constexpr double kEnds = 2.5;
 
     Way other() const { return way_ == Way::ordinary ? Way::streaming : Way::ordinary; }
 
-    /// Two comparisons in a row must speak for a change; while they do not, they become rarer.
+    /// Compares a copy of the other way with the usual one. Two comparisons in a row must speak for
+    /// a change of the way; while they do not, they become rarer.
     void compare(double other_ns) {
         const bool change =
             way_ == Way::ordinary ? usual_ns_ > kBegins * other_ns : other_ns < kEnds * usual_ns_;
@@ -70,14 +75,14 @@ class CopyPace {
         period_ = change ? kPeriod : std::min(std::max(2 * period_, kPeriod), kPeriodMax);
     }
 
-    double usual_ns_ = 0;
-    std::uint32_t copies_ = 0;
+    double usual_ns_ = 0;      ///< For each byte, by the latest copy that was timed of way_.
+    std::uint32_t copies_ = 0; ///< Since the last comparison.
     std::uint32_t period_ = kFirstPeriod;
     Way way_ = Way::ordinary;
-    bool doubted_ = false;
+    bool doubted_ = false; ///< The last comparison spoke for a change.
 };
 
-/// Copies that way, and tells the pace what it took.
+/// Copies by `pace.next()`, and tells the pace how long that took.
 inline void copy_at_pace(CopyPace& pace, std::byte* target, const std::byte* source,
                          std::size_t bytes) {
     using Clock = std::chrono::steady_clock;

@@ -15,13 +15,15 @@ namespace {
 constexpr std::size_t kShort = std::size_t{4} << 10;
 constexpr std::size_t kLong = std::size_t{32} << 10;
 
-/// Both ends begin with a page, as far apart within one as vectors of a program that allocates them
-/// alike: a kernel copies by strings, whose time depends on that (lies_little_above()).
+/// Where the probe copies from and to. Both begin at the same place within a page, as do vectors of
+/// a program that allocates them alike: a kernel copies by string instructions, whose time depends
+/// on that (lies_little_above()).
 struct Ends {
     alignas(kAliasedBytes) std::array<std::byte, kLong> from;
     alignas(kAliasedBytes) std::array<std::byte, kLong> to;
 };
 
+/// Returns the least time of several copies.
 Result<double> least_ns(const PeerReach& self, const std::byte* from, std::byte* to,
                         std::size_t bytes) {
     using Clock = std::chrono::steady_clock;

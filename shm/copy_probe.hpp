@@ -6,14 +6,14 @@
 
 namespace ucg::shm {
 
-/// Some bytes take `fixed_ns` and, for each of them, `per_byte_ns`.
+/// What a copy by the kernel takes, in nanoseconds: `fixed_ns`, and `per_byte_ns` for each byte.
 struct KernelCopies {
     double fixed_ns = 0;
     double per_byte_ns = 0;
 };
 
-/// The least of a few times, some 30 us in all, so that whoever else wants the processor does not
-/// matter. Fails with io_error where the kernel does not permit such copies.
+/// Measures it. Takes some 30 us; the least of a few times counts, so that other users of the
+/// processor do not matter. Fails with io_error where the kernel does not permit such copies.
 Result<KernelCopies> probe_kernel_copies();
 
 } // namespace ucg::shm

@@ -7,8 +7,9 @@
 
 namespace ucg::shm {
 
-/// Remembers which file it is: a program that closes descriptors which it did not open (closefrom)
-/// gives our numbers to files of its own, which are not ours to read, change or close.
+/// An open file descriptor, closed on destruction. Remembers which file it is: a program that
+/// closes descriptors which it did not open (closefrom) gives our numbers to files of its own,
+/// which are not ours to read, change or close.
 class Descriptor {
   public:
     Descriptor() = default;
@@ -29,17 +30,18 @@ class Descriptor {
     }
     ~Descriptor() { reset(); }
 
-    /// For one system call; -1 when there is none, or none any more.
+    /// Returns the descriptor for one system call; -1 when there is none, or the program has closed
+    /// it.
     int get() const {
         struct stat info = {};
         const bool ours =
             valid() && ::fstat(fd_, &info) == 0 && info.st_dev == device_ && info.st_ino == inode_;
         return ours ? fd_ : -1;
     }
-    /// To be watched by poll(2), which neither reads nor changes it; the file may be another by
-    /// now.
+    /// Returns the number, to be watched by poll(2), which neither reads nor changes the file; that
+    /// may be another one by now.
     int number() const { return fd_; }
-    /// Was there one? The program may have closed it since.
+    /// Returns whether there was a descriptor. The program may have closed it since.
     bool valid() const { return fd_ >= 0; }
     void reset() {
         if (const int fd = get(); fd >= 0) {

@@ -24,8 +24,8 @@ struct Address {
     const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
 };
 
-/// A leading zero byte makes a name abstract: it lives in the network namespace, not in a file
-/// system.
+/// Returns the address of the door of that name. A leading zero byte makes it abstract: it lives in
+/// the network namespace, not in a file system.
 Address socket_address(const Token& token) {
     Address address;
     const std::string text = "ucg-" + to_text(token);
@@ -71,7 +71,7 @@ Result<Door> Door::open() {
     return Door(*token, *key, std::move(*listener));
 }
 
-/// A forked child may have the socket, too, so closing it would not do.
+/// Closing the socket would not be enough, since a forked child may have it, too.
 void Door::shut() {
     if (const int listener = listener_.get(); listener >= 0) {
         ::shutdown(listener, SHUT_RDWR);

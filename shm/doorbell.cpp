@@ -19,7 +19,7 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t) &&
                   std::atomic<std::uint32_t>::is_always_lock_free,
               "the kernel reads the word as a plain integer");
 
-/// Not FUTEX_PRIVATE_FLAG: the other side is another process.
+/// The system call. It does not have FUTEX_PRIVATE_FLAG: the other side is another process.
 long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
            const timespec* limit) {
     return ::syscall(SYS_futex, &word, operation, value, limit, nullptr, 0);
@@ -27,7 +27,8 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value,
 
 } // namespace
 
-/// Of all who see the announcement one takes it down, and makes the one system call.
+/// Wakes the owner's threads. Of all callers that see the announcement one takes it down, and makes
+/// the one system call.
 void Doorbell::answer(std::uint32_t seen, Awaits published) {
     while ((seen & static_cast<std::uint32_t>(published)) != 0) {
         // Release: the sleeper that sees the word changed sees what was published.

@@ -23,9 +23,10 @@ enum class Awaits : std::uint32_t {
     both = 3,
 };
 
-/// Lies in memory that all processes of the host map; zeros are a doorbell that nobody awaits.
+/// A process's doorbell. Lies in memory that all processes of the host map; zeros are a doorbell at
+/// which nobody sleeps.
 struct alignas(2 * kCacheLine) Doorbell {
-    /// In the two lowest bits what is awaited, above them how often it was rung: the futex.
+    /// The futex. Its two lowest bits say what is awaited, those above how often it was rung.
     std::atomic<std::uint32_t> word;
     /// On a line of its own, since it changes with every wait that leaves the processor to others.
     alignas(kCacheLine) WaitsOnly waits_only;
@@ -46,23 +47,23 @@ struct alignas(2 * kCacheLine) Doorbell {
     void answer(std::uint32_t seen, Awaits published);
 };
 
-/// How naps ended.
+/// How many naps ended in which way.
 struct NapCounts {
-    std::uint64_t rung = 0;            ///< By a peer, before the nap or during it.
-    std::uint64_t timed_out = 0;       ///< By the clock, but for the next.
-    std::uint64_t first_timed_out = 0; ///< The same of naps that an announcement began with.
+    std::uint64_t rung = 0;            ///< A peer rang, before the nap or during it.
+    std::uint64_t timed_out = 0;       ///< By the clock, except first naps.
+    std::uint64_t first_timed_out = 0; ///< By the clock: the first naps after an announcement.
     std::uint64_t disturbed = 0;       ///< By a signal.
 };
 
-/// What a thread has said of its sleep. A value; a new one has said nothing.
+/// What a thread has announced at a doorbell about its sleep. A new one has announced nothing.
 struct Announcement {
-    std::uint32_t word = 0; ///< Of the doorbell.
+    std::uint32_t word = 0; ///< The doorbell's word after the announcement.
     /// It has outlasted a nap of this thread, so every peer's look sees it.
     bool stood = false;
-    bool napped = false; ///< The nap for which it was made ended by the clock, not too soon.
+    bool napped = false; ///< Its first nap ended by the clock, after kStoresArrive or more.
 };
 
-/// The owner's end of a doorbell. Any thread of the process; each has announcements of its own.
+/// The owner's end of a doorbell. For any thread of the process; each has announcements of its own.
 ///
 ///     Announcement announced;
 ///     while (!done()) {
@@ -71,29 +72,29 @@ struct Announcement {
 ///     }
 class Sleeper {
   public:
-    /// The bell must outlive it.
+    /// The bell must outlive the sleeper.
     explicit Sleeper(Doorbell& bell) : bell_(bell) {}
     Sleeper(const Sleeper&) = delete;
     Sleeper& operator=(const Sleeper&) = delete;
 
     Doorbell& bell() const { return bell_; }
 
-    /// The first nap after an announcement is no longer: little beside the wait that led to sleep,
-    /// and a thousand times as long as a store stays in its processor's store buffer.
+    /// The first nap after an announcement is no longer than this: little beside the wait that led
+    /// to sleep, and a thousand times as long as a store stays in its processor's store buffer.
     static constexpr std::chrono::nanoseconds kFirstNap = std::chrono::microseconds(250);
     /// A nap of at least so long has outlasted every store buffer.
     static constexpr std::chrono::nanoseconds kStoresArrive = std::chrono::microseconds(25);
 
-    /// Says that the caller is about to sleep. Whatever is published from now on rings the bell, of
-    /// shares on flag slots if the flag slots' count of sleepers was raised before (flag_slot.hpp);
-    /// what was published before is seen by a look after this call, which the caller owes. What has
-    /// not left its peer's processor by then may be missed by both, until the end of the first nap.
-    /// `previous`: what this thread's last announcement returned; while nobody has answered it, it
-    /// stands, and costs a load.
+    /// Announces that the caller is about to sleep. Whatever is published from now on rings the
+    /// bell; shares on flag slots do so if the flag slots' count of sleepers was raised before
+    /// (flag_slot.hpp). What was published before is seen by a look after this call, which the
+    /// caller must make. What has not left its peer's processor by then may be missed by both,
+    /// until the end of the first nap. `previous` is what this thread's last announcement returned;
+    /// while nobody has rung since, it stands, and this call costs a load.
     Announcement announce(Awaits awaited, const Announcement& previous);
 
-    /// Sleeps until somebody rings, for `limit` at most, or kFirstNap; not at all if somebody has
-    /// rung since `announced`, or announced more.
+    /// Sleeps until somebody rings, for `limit` at most, the first time for kFirstNap at most; not
+    /// at all if somebody has rung since `announced`, or another thread has announced more.
     void nap(Announcement& announced, std::chrono::nanoseconds limit);
 
     NapCounts counts() const;

@@ -13,12 +13,14 @@
 namespace ucg::shm {
 namespace {
 
+/// After so long the process of a pair calls that has the higher token.
 constexpr auto kSecondCall = std::chrono::milliseconds(100);
-constexpr std::size_t kCallsMax = 8;    // Each has a descriptor in flight.
-constexpr std::size_t kFlightShare = 4; // Of the descriptors in flight, for all of an exchange.
+constexpr std::size_t kCallsMax = 8;    // Each call has a descriptor in flight.
+constexpr std::size_t kFlightShare = 4; // All calls may use 1/4 of the descriptors in flight.
 
-/// How many calls each of `peers` processes may make at a time, so that their descriptors in flight
-/// do not reach what the system grants to all processes of an ordinary user: RLIMIT_NOFILE.
+/// Returns how many calls each of `peers` processes may make at a time, so that their descriptors
+/// in flight do not reach what the system grants to all processes of an ordinary user:
+/// RLIMIT_NOFILE.
 std::size_t calls_at_a_time(std::size_t peers) {
     rlimit files = {};
     const bool limited = ::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY;
@@ -28,21 +30,23 @@ std::size_t calls_at_a_time(std::size_t peers) {
 
 } // namespace
 
+/// A peer whose segment is missed.
 struct Exchange::Wanted {
     HeapAddress address;
-    Clock::time_point since;      // It is missed.
+    Clock::time_point since;      // When it was missed first.
     Clock::time_point not_before; // When it may be called again.
-    Descriptor socket = {};       // Connected and greeted; the answer is due.
-    unsigned wanters = 1;         // Attachments.
+    Descriptor socket = {};       // Connected, and a greeting was sent; the answer is due.
+    unsigned wanters = 1;         // Attachments that miss it.
     bool ready = false;           // The socket has news.
-    Status failure = {};          // It is called no more.
+    Status failure = {};          // Why it is not called any more; ok if it is.
 };
 
-/// Heard, and not answered as long as too many descriptors are in flight.
+/// A connection that was accepted. Its letter may have come and not be answered yet, while too many
+/// descriptors are in flight.
 struct Exchange::Caller {
     Descriptor socket;
     Letter letter;
-    bool ready = true; // The socket has news: who calls greets at once.
+    bool ready = true; // The socket has news, as at first: a caller greets at once.
 };
 
 Exchange::Exchange(Heap& heap) : heap_(heap) {}
@@ -90,7 +94,7 @@ Status Exchange::failure_of(std::span<const HeapAddress> peers) const {
     return {};
 }
 
-/// Needed to meet anybody new, and the program may have closed them.
+/// Fails if the program has closed the own descriptors, which are needed to attach to any new peer.
 Status Exchange::own_descriptors() const {
     if (heap_.door_.get() < 0 || heap_.segment_->descriptor() < 0) {
         return Status(Code::unreachable,
@@ -121,6 +125,7 @@ Status Exchange::step(Clock::time_point until) {
     return status;
 }
 
+/// Returns whether this process, and not the peer, is to call, or is to call as well by now.
 bool Exchange::my_turn(const Wanted& peer) const {
     return heap_.address_.token < peer.address.token || Clock::now() - peer.since >= kSecondCall;
 }
@@ -135,13 +140,13 @@ void Exchange::give_up(Wanted& peer, Status failure) {
     ++failures_;
 }
 
-/// Greeted and not answered yet.
+/// Returns how many peers were called and have not answered yet.
 std::size_t Exchange::calls() const {
     return static_cast<std::size_t>(std::count_if(
         wanted_.begin(), wanted_.end(), [](const Wanted& peer) { return peer.socket.valid(); }));
 }
 
-/// Fails for want of descriptors.
+/// Calls peers that are missed. Fails if there are no descriptors left.
 Status Exchange::call_missing() {
     std::size_t room = calls_max_ - std::min(calls(), calls_max_);
     for (std::size_t i = 0; i < wanted_.size() && room > 0; ++i) {
@@ -184,7 +189,8 @@ Sent Exchange::greet(int socket, const Token& key) const {
     return send_letter(socket, greeting, heap_.segment_->descriptor());
 }
 
-/// When something is to be tried again of which no socket tells.
+/// Returns when something is to be tried again of which no socket tells; `until` if nothing is
+/// before.
 Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point until) const {
     const auto unanswered = [](const Caller& caller) {
         return caller.letter.kind != Letter::Kind::nothing_yet;
@@ -201,8 +207,8 @@ Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point until) cons
     return until;
 }
 
-/// Sleeps until a socket has news, or it is time to try something again. Notes which have: with
-/// many peers it would take a system call for each of them to ask all.
+/// Sleeps until a socket has news, or it is time to try something again. Notes which sockets have
+/// news: to ask all of them would take a system call for each.
 void Exchange::wait(Clock::time_point until) {
     std::vector<pollfd> sockets;
     std::vector<bool*> notes;
@@ -255,7 +261,8 @@ Status Exchange::hear_callers() {
     return {};
 }
 
-/// Answers first and maps then: whose answer could not be delivered may have to be answered again.
+/// Answers a caller and then maps its segment, in this order: a caller to whom the answer could not
+/// be delivered may have to be answered again.
 Status Exchange::hear(Caller& caller) {
     if (caller.letter.kind == Letter::Kind::nothing_yet && caller.ready) {
         caller.letter = Letter::receive(caller.socket.get());
@@ -325,7 +332,8 @@ Status Exchange::take(Letter& letter) {
     return {};
 }
 
-/// Who misses nobody hangs up on all: they call again, and wait at the door for the next time.
+/// Forgets peers that are not missed any more. If none is, hangs up on all callers: they call
+/// again, and wait at the door until this process attaches next.
 void Exchange::drop_finished() {
     std::erase_if(wanted_, [&](const Wanted& peer) {
         return peer.wanters == 0 || heap_.attached(peer.address.token);

@@ -16,15 +16,15 @@ namespace ucg::shm {
 
 class Heap;
 
-/// The exchange of one heap: fetches the segments of the peers that are missed, for whichever
-/// attachments, and serves the own one while any is. One loop over poll(2) does both, so no order
-/// of arrivals can deadlock.
+/// The exchange of one heap: fetches the segments of the peers that any attachment misses, and
+/// serves the own one while any is missed. One loop over poll(2) does both, so no order of arrivals
+/// can deadlock.
 ///
 /// Each connection swaps both descriptors: the caller sends its own in its greeting, the answer
-/// carries the other. A process has a peer's segment only after it has sent its own to that peer,
-/// so it may leave the loop as soon as it misses nobody. Of a pair the one with the lower token
-/// calls at once; the other one calls only after a while, which is needed when the first is here
-/// for another group and does not miss the second.
+/// carries the other one. A process has a peer's segment only after it has sent its own to that
+/// peer, so it may leave the loop as soon as it misses nobody. Of a pair the one with the lower
+/// token calls at once; the other one calls only after a while, which is needed when the first is
+/// here for another group and does not miss the second.
 ///
 /// The system bounds the descriptors that a user's processes have sent and nobody has received yet,
 /// so few calls are made at a time, and what cannot be sent is sent later.
@@ -39,16 +39,17 @@ class Exchange {
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
 
-    /// These are missed from now on, in this order, but for those that are attached, until forget()
-    /// is called as often.
+    /// From now on these peers are missed, in this order, except those that are attached.
     void want(std::span<const HeapAddress> peers);
+    /// Undoes one want() of these peers: one that was wanted several times is missed until it was
+    /// forgotten as often.
     void forget(std::span<const HeapAddress> peers);
 
-    /// Calls who is missed, answers who calls, and maps what comes, once, after waiting for news
-    /// until `until` at most. Fails for all attachments.
+    /// Calls peers that are missed, answers those that call, and maps what comes, once, after
+    /// waiting for news until `until` at most. A failure is one of all attachments.
     Status step(Clock::time_point until);
 
-    /// Why one of these cannot be attached, if that is known.
+    /// Returns why one of these peers cannot be attached; ok if that is not known.
     Status failure_of(std::span<const HeapAddress> peers) const;
 
   private:
@@ -75,8 +76,8 @@ class Exchange {
     Clock::time_point next_attempt(Clock::time_point until) const;
 
     Heap& heap_;
-    std::size_t calls_max_ = 0;   // At a time.
-    std::size_t failures_ = 0;    // So many were given up, ever.
+    std::size_t calls_max_ = 0;   // The most calls at a time.
+    std::size_t failures_ = 0;    // Peers that were given up, ever.
     std::vector<Wanted> wanted_;  // Peers whose segment is missing.
     std::vector<Caller> callers_; // Accepted connections that were not answered yet.
 };

@@ -5,11 +5,14 @@
 // or a thread. Layout (FlagSlotShape): the lines of all flag slots lie together, in memory leased
 // by one of the ranks, so that a rank that looks at all of them touches a page or two; flag slots
 // in their owners' memory would be one page each. The sleepers' line comes first, then one head for
-// each rank, then, for each of `depth` turns, one slot for each rank. Long shares lie in `depth`
-// payload buffers of `slot_bytes`, leased by the owner. Invariants, argued in PROTOCOL.md: each
-// cache line except the sleepers' has one writer; the slot and buffer of turn t are written only
-// when every peer has said that it looks at no turn before t - depth + 1; memory of zeros is empty
-// flag slots.
+// each rank, then, for each of `depth` sequence numbers, one slot for each rank. Long shares lie in
+// `depth` payload buffers of `slot_bytes`, leased by the owner. Invariants, argued in PROTOCOL.md:
+// each cache line except the sleepers' has one writer; the slot and buffer of sequence number t are
+// written only when every peer has said that it looks at no share with a number below
+// t - depth + 1; memory of zeros is empty flag slots.
+//
+// A collective that uses the flag slots has a sequence number for that (FlagSlotSequence in
+// transport.hpp), which all ranks count alike. Its share lies in slot `sequence % depth`.
 #pragma once
 
 #include <algorithm>
@@ -27,30 +30,35 @@
 
 namespace ucg::shm {
 
-/// Bytes that travel in the slot's line itself, beside the word that announces them.
+/// The longest share, in bytes, that travels in the slot's line itself, beside its sequence number.
+/// Longer ones lie in a buffer.
 inline constexpr std::uint64_t kFlagSlotInlineBytes = 32;
 
-/// One line carries payload and turn together: a short share costs one transfer to each reader. A
-/// slot has two lines to itself, since processors fetch lines in pairs.
+/// A share of one rank. One line carries payload and sequence number together: a short share costs
+/// one transfer to each reader. A slot has two lines to itself, since processors fetch lines in
+/// pairs.
 struct alignas(2 * kCacheLine) FlagSlot {
-    std::atomic<std::uint64_t> turn; ///< t + 1 once turn t is there.
+    std::atomic<std::uint64_t> sequence; ///< t + 1 once the share with number t is there.
     std::atomic<std::uint64_t>
-        stamp; ///< Names collective and plan; the flag slot does not look at it.
-    std::uint64_t bytes;
-    /// Operators of the program read it here: what fits is aligned to its size.
+        stamp;           ///< Names collective and plan; the flag slot does not look at it.
+    std::uint64_t bytes; ///< Length of the share.
+    /// The share, if it fits. Operators of the program read it here, so each element is aligned to
+    /// its size.
     alignas(kFlagSlotInlineBytes) std::array<std::byte, kFlagSlotInlineBytes> payload;
 
-    /// Has that turn been shared? REQUIRES: a reader has not said that it is done with the turn.
+    /// Returns whether the owner has shared under sequence number `number`. REQUIRES: the caller,
+    /// if it is a reader, has not said that it is done with that number.
     bool holds(std::uint64_t number) const {
-        return turn.load(std::memory_order_acquire) == number + 1;
+        return sequence.load(std::memory_order_acquire) == number + 1;
     }
 };
 static_assert(offsetof(FlagSlot, payload) + kFlagSlotInlineBytes == kCacheLine);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
-/// Lies apart from the slots, since peers read those all the time, and this seldom.
+/// What a rank says of its own reads. Lies apart from the slots, since peers read those all the
+/// time, and this seldom.
 struct alignas(2 * kCacheLine) FlagSlotHead {
-    std::atomic<std::uint64_t> done; ///< The owner looks at no turn below this one any more.
+    std::atomic<std::uint64_t> done; ///< The rank looks at no share with a lower number any more.
 };
 
 /// Why the ranks cannot go on together.
@@ -64,15 +72,16 @@ enum class Loss : std::uint64_t {
     process,      ///< A rank's process has ended while another waited for it.
 };
 
-/// Counts the ranks' threads that sleep, or are about to: while there are none, a rank that shares
-/// need not look at every peer's doorbell, each of which is on lines of its own.
+/// The first line of all flag slots. While no thread sleeps, a rank that shares need not look at
+/// every peer's doorbell, each of which is on lines of its own.
 struct alignas(2 * kCacheLine) FlagSlotSleepers {
-    std::atomic<std::uint64_t> count;
-    std::atomic<std::uint64_t> lost; ///< A Loss.
+    std::atomic<std::uint64_t> count; ///< Threads of the ranks that sleep or are about to.
+    std::atomic<std::uint64_t> lost;  ///< A Loss.
 };
 
-/// Orders what a rank tells by `lost`, or has found there, before all that its caller does with the
-/// buffers, and what a peer reads of them before its look at `lost`.
+/// A fence between `lost` and the callers' buffers. With release it orders that a rank has stored
+/// `lost`, or has found it stored, before all that its caller does with the buffers; with acquire
+/// it orders what a peer has read of them before its look at `lost`.
 inline void loss_fence(std::memory_order order) {
 #ifdef __SANITIZE_THREAD__ // It knows no fences. Processors that it runs on need none.
     std::atomic_signal_fence(order);
@@ -81,8 +90,9 @@ inline void loss_fence(std::memory_order order) {
 #endif
 }
 
-/// For who has read a peer's memory: may it be another's by now? A rank that fails stores `lost`
-/// and then loss_fence(release), before its caller has its buffers back.
+/// Returns whether memory of a peer that the caller has just read may have held something else, as
+/// the peer may have failed meanwhile and have given the memory back to its caller. A rank that
+/// fails stores `lost` and then calls loss_fence(release), before its caller has its buffers back.
 inline bool lost_meanwhile(const std::atomic<std::uint64_t>& lost) {
     loss_fence(std::memory_order_acquire);
     return lost.load(std::memory_order_relaxed) != 0;
@@ -91,20 +101,21 @@ inline bool lost_meanwhile(const std::atomic<std::uint64_t>& lost) {
 /// The dimensions of the flag slots of some ranks, equal on all sides.
 struct FlagSlotShape {
     std::uint32_t ranks = 0;
-    std::uint32_t depth = 0;      ///< Slots; a power of two.
+    std::uint32_t depth = 0;      ///< Slots of each rank; a power of two.
     std::uint32_t slot_bytes = 0; ///< The longest share; a multiple of the cache line.
 
-    /// The sleepers' line, and the heads and slots of all ranks.
+    /// Returns the bytes of the sleepers' line and of the heads and slots of all ranks.
     std::uint64_t lines_bytes() const {
         return sizeof(FlagSlotSleepers) +
                ranks * (sizeof(FlagSlotHead) + depth * std::uint64_t{sizeof(FlagSlot)});
     }
-    /// One rank's payload buffers.
+    /// Returns the bytes of one rank's payload buffers.
     std::uint64_t buffers_bytes() const { return depth * std::uint64_t{slot_bytes}; }
     bool operator==(const FlagSlotShape&) const = default;
 };
 
-/// Where the lines of all flag slots are mapped here, aligned to two cache lines.
+/// The lines of all flag slots as they are mapped here, aligned to two cache lines. `Byte` is
+/// std::byte, or const std::byte for readers.
 template <typename Byte>
 class FlagSlotLines {
     template <typename T>
@@ -117,7 +128,7 @@ class FlagSlotLines {
     FlagSlotLines(Byte* lines, const FlagSlotShape& shape)
         : lines_(lines), slots_(lines + sizeof(FlagSlotSleepers) +
                                 shape.ranks * std::uint64_t{sizeof(FlagSlotHead)}),
-          turn_bytes_(shape.ranks * std::uint64_t{sizeof(FlagSlot)}), ranks_(shape.ranks),
+          sequence_bytes_(shape.ranks * std::uint64_t{sizeof(FlagSlot)}), ranks_(shape.ranks),
           depth_(shape.depth) {}
 
     Byte* start() const { return lines_; }
@@ -127,16 +138,16 @@ class FlagSlotLines {
     auto& head(std::uint32_t rank) const {
         return reinterpret_cast<Head*>(lines_ + sizeof(FlagSlotSleepers))[rank];
     }
-    /// The slots of one turn, by rank.
-    auto* slots(std::uint64_t turn) const {
-        return reinterpret_cast<Slot*>(slots_ + (turn & (depth_ - 1)) * turn_bytes_);
+    /// Returns the slots of one sequence number, by rank.
+    auto* slots(std::uint64_t sequence) const {
+        return reinterpret_cast<Slot*>(slots_ + (sequence & (depth_ - 1)) * sequence_bytes_);
     }
-    auto& slot(std::uint64_t turn, std::uint32_t rank) const { return slots(turn)[rank]; }
+    auto& slot(std::uint64_t sequence, std::uint32_t rank) const { return slots(sequence)[rank]; }
 
   private:
     Byte* lines_ = nullptr;
     Byte* slots_ = nullptr;
-    std::uint64_t turn_bytes_ = 0; ///< Of all slots of one turn.
+    std::uint64_t sequence_bytes_ = 0; ///< Of all ranks' slots of one number.
     std::uint32_t ranks_ = 0;
     std::uint32_t depth_ = 0;
 };
@@ -145,32 +156,33 @@ class FlagSlotLines {
 class FlagSlotWriter {
   public:
     FlagSlotWriter() = default;
-    /// `rank`: the own one. `buffers`: in the own memory, cache-line aligned.
+    /// `rank` is the owner's; `buffers` are its own payload buffers, cache-line aligned.
     FlagSlotWriter(std::byte* lines, const FlagSlotShape& shape, std::uint32_t rank,
                    std::byte* buffers)
         : lines_(lines, shape), rank_(rank),
-          turns_per_store_(std::max(1U, shape.depth / kStoresPerFlagSlot)),
+          sequences_per_store_(std::max(1U, shape.depth / kStoresPerFlagSlot)),
           last_(rank == 0 ? shape.ranks - 1 : 0), buffers_(buffers), slot_bytes_(shape.slot_bytes),
           backed_(shape.depth) {}
 
-    /// May the slot of that turn be written? Reads the peers' words only when what is known of them
-    /// does not suffice.
-    bool has_room(std::uint64_t turn) { return fits(turn, done_by_all_) || ask(turn); }
+    /// Returns whether the slot of that sequence number may be written. Reads the peers' words only
+    /// when what is known of them does not suffice.
+    bool has_room(std::uint64_t sequence) { return fits(sequence, done_by_all_) || ask(sequence); }
 
-    /// Which peer holds up the turn that had no room.
+    /// Returns the peer that holds up the share that had no room.
     std::uint32_t last_peer() const { return last_; }
 
-    /// Do all buffers have pages for so many bytes?
+    /// Returns whether all buffers have pages for a share of so many bytes.
     bool prepared(std::uint64_t bytes) const { return bytes <= backed_everywhere_; }
 
-    /// Gives pages to that turn's buffer, unless it has them, by `back(data, bytes)`, which says
-    /// whether it could. Returns whether the buffer has pages. REQUIRES: has_room(turn).
+    /// Gives pages to the buffer of that sequence number, unless it has them, by `back(data,
+    /// bytes)`, which returns whether it could. Returns whether the buffer has pages. REQUIRES:
+    /// has_room(sequence).
     template <typename Back>
-    bool prepare(std::uint64_t turn, std::uint64_t bytes, Back back) {
+    bool prepare(std::uint64_t sequence, std::uint64_t bytes, Back back) {
         if (prepared(bytes)) {
             return true;
         }
-        const std::uint64_t index = turn & (lines_.depth() - 1);
+        const std::uint64_t index = sequence & (lines_.depth() - 1);
         std::uint32_t& backed = backed_[index];
         if (bytes <= backed) {
             return true;
@@ -186,79 +198,82 @@ class FlagSlotWriter {
         return true;
     }
 
-    /// Shares a turn. REQUIRES: has_room(turn), bytes <= slot_bytes, prepare(turn, bytes).
-    void write(std::uint64_t turn, std::uint64_t stamp, const std::byte* data,
+    /// Shares `data` under that sequence number; `stamp` is kept with it. REQUIRES:
+    /// has_room(sequence), bytes <= slot_bytes, prepare(sequence, bytes) returned true.
+    void write(std::uint64_t sequence, std::uint64_t stamp, const std::byte* data,
                std::uint64_t bytes) {
-        FlagSlot& slot = lines_.slot(turn, rank_);
-        if (turn < lines_.depth()) {
+        FlagSlot& slot = lines_.slot(sequence, rank_);
+        if (sequence < lines_.depth()) {
             map_around(&slot);
         }
         if (bytes <= kFlagSlotInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            copy_bytes(buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
+            copy_bytes(buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
         }
-        announce(slot, turn, stamp, bytes);
+        publish_sequence(slot, sequence, stamp, bytes);
     }
 
-    /// Is it known without a look that nothing holds up this share, neither a peer nor a missing
-    /// page? Only a share that travels in its slot can be written so.
-    bool writes_at_once(std::uint64_t turn, std::uint64_t bytes) const {
-        return bytes <= kFlagSlotInlineBytes && turn < at_once_below_;
+    /// Returns whether it is known without a look at peers that nothing holds up this share,
+    /// neither a peer nor a missing page. Only a share that travels in its slot can be written so.
+    bool writes_at_once(std::uint64_t sequence, std::uint64_t bytes) const {
+        return bytes <= kFlagSlotInlineBytes && sequence < at_once_below_;
     }
-    /// Writes such a share and calls finish(turn); `slots` are those of the turn. REQUIRES:
-    /// writes_at_once(turn, bytes).
-    void write_at_once(FlagSlot* slots, std::uint64_t turn, std::uint64_t stamp,
+    /// Writes such a share and calls finish(sequence); `slots` are those of that sequence number.
+    /// REQUIRES: writes_at_once(sequence, bytes).
+    void write_at_once(FlagSlot* slots, std::uint64_t sequence, std::uint64_t stamp,
                        const std::byte* data, std::uint64_t bytes) {
         FlagSlot& slot = slots[rank_];
         copy_short(slot.payload.data(), data, bytes);
-        announce(slot, turn, stamp, bytes);
-        finish(turn);
+        publish_sequence(slot, sequence, stamp, bytes);
+        finish(sequence);
     }
-    /// From now on no turn is written at once.
+    /// From now on writes_at_once() returns false.
     void never_at_once() {
         at_once_ = false;
         at_once_below_ = 0;
     }
 
-    /// Says that the owner looks at no turn below `turn` any more; `turn` only rises. Returns
-    /// whether peers can see more of that than before. It is stored once for several turns, since
-    /// each store takes the line from a peer that polls it; PROTOCOL.md says why no peer is stuck
-    /// because of the rest.
-    bool finish(std::uint64_t turn) {
-        done_ = turn;
-        if (turn - stored_ < turns_per_store_) {
+    /// Says that the owner looks at no share with a number below `sequence` any more; the argument
+    /// only rises. Returns whether peers can see more of that than before. It is stored once for
+    /// several numbers, since each store takes the line from a peer that polls it; PROTOCOL.md says
+    /// why no peer is stuck because of the rest.
+    bool finish(std::uint64_t sequence) {
+        done_ = sequence;
+        if (sequence - stored_ < sequences_per_store_) {
             return false;
         }
-        stored_ = turn;
-        lines_.head(rank_).done.store(turn, std::memory_order_release);
+        stored_ = sequence;
+        lines_.head(rank_).done.store(sequence, std::memory_order_release);
         return true;
     }
 
-    /// The least turn that the owner may still look at.
+    /// Returns the least sequence number at which the owner may still look.
     std::uint64_t done() const { return done_; }
 
   private:
     static constexpr std::uint32_t kStoresPerFlagSlot = 4;
-    static constexpr std::uint64_t kPageLeast = 4096; ///< No page is shorter.
+    static constexpr std::uint64_t kPageLeast = 4096; ///< Bytes of the shortest page there is.
 
-    bool fits(std::uint64_t turn, std::uint64_t done) const { return turn < done + lines_.depth(); }
-
-    /// Tells peers that the share lies in the slot or the buffer.
-    static void announce(FlagSlot& slot, std::uint64_t turn, std::uint64_t stamp,
-                         std::uint64_t bytes) {
-        slot.bytes = bytes;
-        slot.stamp.store(stamp, std::memory_order_relaxed);
-        slot.turn.store(turn + 1, std::memory_order_release);
+    bool fits(std::uint64_t sequence, std::uint64_t done) const {
+        return sequence < done + lines_.depth();
     }
 
-    /// Looks first at the peer that held the turn up last time, so that a rank that waits reads one
-    /// word.
-    bool ask(std::uint64_t turn) {
+    /// Publishes the share, which lies in the slot or the buffer, by its sequence number.
+    static void publish_sequence(FlagSlot& slot, std::uint64_t sequence, std::uint64_t stamp,
+                                 std::uint64_t bytes) {
+        slot.bytes = bytes;
+        slot.stamp.store(stamp, std::memory_order_relaxed);
+        slot.sequence.store(sequence + 1, std::memory_order_release);
+    }
+
+    /// Reads the peers' words and returns whether there is room. Looks first at the peer that held
+    /// up the share last time, so that a rank that waits reads one word.
+    bool ask(std::uint64_t sequence) {
         if (lines_.ranks() == 1) {
             return true;
         }
-        if (!fits(turn, done_by(last_))) {
+        if (!fits(sequence, done_by(last_))) {
             return false;
         }
         std::uint64_t least = ~std::uint64_t{0};
@@ -272,7 +287,7 @@ class FlagSlotWriter {
         }
         done_by_all_ = least;
         at_once_below_ = at_once_ ? least + lines_.depth() : 0;
-        return fits(turn, least);
+        return fits(sequence, least);
     }
 
     std::uint64_t done_by(std::uint32_t rank) const {
@@ -281,14 +296,14 @@ class FlagSlotWriter {
 
     FlagSlotLines<std::byte> lines_;
     std::uint32_t rank_ = 0;
-    std::uint32_t turns_per_store_ = 1;
-    std::uint32_t last_ = 0; ///< The peer whose word was the least when all were read.
+    std::uint32_t sequences_per_store_ = 1;
+    std::uint32_t last_ = 0; ///< The peer whose `done` was the least when all were read.
     std::byte* buffers_ = nullptr;
     std::uint64_t slot_bytes_ = 0;
     std::vector<std::uint32_t> backed_; ///< Bytes of each buffer that have pages.
-    std::uint64_t backed_everywhere_ = kFlagSlotInlineBytes; ///< The least of these, or a line.
-    std::uint64_t done_by_all_ = 0;                          ///< The least word when all were read.
-    /// Turns below this one fit; 0 until peers were asked, when all slots have pages.
+    std::uint64_t backed_everywhere_ = kFlagSlotInlineBytes; ///< Bytes of each that have pages.
+    std::uint64_t done_by_all_ = 0;                          ///< The least `done` last read.
+    /// Shares with lower numbers fit; 0 until peers were asked, when all slots have pages.
     std::uint64_t at_once_below_ = 0;
     bool at_once_ = true;
     std::uint64_t done_ = 0;
@@ -299,42 +314,42 @@ class FlagSlotWriter {
 class FlagSlotReader {
   public:
     FlagSlotReader() = default;
-    /// `rank`: the peer. `buffers`: where its buffers are mapped here.
+    /// `rank` is the peer; `buffers` is where its buffers are mapped here.
     FlagSlotReader(const std::byte* lines, const FlagSlotShape& shape, std::uint32_t rank,
                    const std::byte* buffers)
         : lines_(lines, shape), rank_(rank), buffers_(buffers), slot_bytes_(shape.slot_bytes) {}
 
-    /// Has the peer shared that turn? REQUIRES, as do stamp() and data(): this process has not said
-    /// that it looks at that turn no more.
-    bool holds(std::uint64_t turn) const { return slot(turn).holds(turn); }
+    /// Returns whether the peer has shared under that sequence number. REQUIRES, as do stamp() and
+    /// data(): this process has not said that it looks at that number no more.
+    bool holds(std::uint64_t sequence) const { return slot(sequence).holds(sequence); }
 
-    /// REQUIRES: holds(turn).
-    std::uint64_t stamp(std::uint64_t turn) const {
-        return slot(turn).stamp.load(std::memory_order_relaxed);
+    /// The three of the share with that number. REQUIRES: holds(sequence).
+    std::uint64_t stamp(std::uint64_t sequence) const {
+        return slot(sequence).stamp.load(std::memory_order_relaxed);
     }
-    std::uint64_t bytes(std::uint64_t turn) const { return slot(turn).bytes; }
-    const std::byte* data(std::uint64_t turn) const {
-        const FlagSlot& at = slot(turn);
+    std::uint64_t bytes(std::uint64_t sequence) const { return slot(sequence).bytes; }
+    const std::byte* data(std::uint64_t sequence) const {
+        const FlagSlot& at = slot(sequence);
         return at.bytes <= kFlagSlotInlineBytes
                    ? at.payload.data()
-                   : buffers_ + (turn & (lines_.depth() - 1)) * slot_bytes_;
+                   : buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_;
     }
 
-    /// Calls `look` with the stamps of all shares of the peer that are seen from turn `first` on,
-    /// in no order.
+    /// Calls `look` with the stamps of all shares of the peer that are seen, of sequence numbers
+    /// from `first` on, in no order.
     template <typename Look>
     void each_stamp(std::uint64_t first, Look look) const {
         for (std::uint32_t i = 0; i < lines_.depth(); ++i) {
-            // A slot that is just being written may show the turn before and the stamp to come,
-            // which is the stamp of a later turn.
-            if (lines_.slot(i, rank_).turn.load(std::memory_order_acquire) > first) {
+            // A slot that is just being written may show the number before and the stamp to come,
+            // which is the stamp of a later number.
+            if (lines_.slot(i, rank_).sequence.load(std::memory_order_acquire) > first) {
                 look(lines_.slot(i, rank_).stamp.load(std::memory_order_relaxed));
             }
         }
     }
 
   private:
-    const FlagSlot& slot(std::uint64_t turn) const { return lines_.slot(turn, rank_); }
+    const FlagSlot& slot(std::uint64_t sequence) const { return lines_.slot(sequence, rank_); }
 
     FlagSlotLines<const std::byte> lines_;
     std::uint32_t rank_ = 0;

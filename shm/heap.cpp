@@ -20,27 +20,27 @@ namespace ucg::shm {
 namespace {
 
 constexpr std::uint64_t kCapacityMin = std::uint64_t{1} << 20;
-constexpr std::uint64_t kCapacityShare = 4; // Of the memory there is.
-constexpr std::uint64_t kLeaseShare = 2;    // Of the memory that is left: of all lessees together.
-constexpr std::uint64_t kAddressShare = 2;  // Of the address space that is left.
-/// Of the memory that is left, what may be taken before it is looked at again.
+constexpr std::uint64_t kCapacityShare = 4; // A heap has at most 1/4 of the memory there is,
+constexpr std::uint64_t kLeaseShare = 2;    // all lessees 1/2 of the memory that is left,
+constexpr std::uint64_t kAddressShare = 2;  // all heaps 1/2 of the address space that is left.
+/// So much of a process's share may be taken before the memory that is left is read again.
 constexpr std::uint64_t kAllowanceShare = 64;
 constexpr std::uint64_t kAllowanceMax = std::uint64_t{1} << 20;
-constexpr unsigned kShareUses = 64; // So often a reading serves what is only reserved.
-/// Of retired ranges that wait for the next of their kind: these many, with as many pages in all.
+constexpr unsigned kShareUses = 64; // So many calls of expect() use one reading.
+/// Retired ranges that are kept for the next of their kind: so many, with so many bytes of pages.
 constexpr std::size_t kKeptMax = 24;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-/// How large a file may grow. Beyond it there is no error but the signal SIGXFSZ, so the limit is
-/// asked for and not tried.
+/// Returns how large a file may grow. Beyond that there is no error but the signal SIGXFSZ, so the
+/// limit is asked for and not tried.
 std::uint64_t file_bytes_max() {
     rlimit limit = {};
     const bool limited = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
     return limited ? limit.rlim_cur : kNoLimit;
 }
 
-/// What RLIMIT_AS leaves to this process.
+/// Returns the bytes of address space that RLIMIT_AS leaves to this process.
 std::uint64_t address_bytes_left() {
     rlimit limit = {};
     std::uint64_t pages = 0;
@@ -52,7 +52,8 @@ std::uint64_t address_bytes_left() {
     return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, pages * page_bytes());
 }
 
-/// The wish, reduced to what this process may have, in whole pages; at least one of them.
+/// Returns the wanted capacity, reduced to what this process may have, in whole pages; at least
+/// one.
 Result<std::uint64_t> allowed_capacity(const HeapOptions& options) {
     const std::uint64_t file_max = file_bytes_max();
     if (file_max < page_bytes()) {
@@ -77,7 +78,7 @@ Result<std::uint64_t> allowed_capacity(const HeapOptions& options) {
     return capacity / page_bytes() * page_bytes();
 }
 
-/// Halves the wish until the address space (RLIMIT_AS) has room for it.
+/// Makes a segment; halves the capacity until the address space (RLIMIT_AS) has room for it.
 Result<std::unique_ptr<Segment>> largest_segment(std::uint64_t capacity) {
     auto segment = Segment::create(capacity);
     while (!segment.ok() && segment.status().code() == Code::out_of_memory &&
@@ -147,8 +148,8 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
     }
     const Part part = {0, std::min(*capacity, segment->own_bytes())};
     if (segment->own_bytes() < segment->bytes()) {
-        // A preloaded one: mlockall() would back the holes of all that can be touched. Where this
-        // fails nothing else is lost.
+        // A preloaded one: mlockall() would back the holes of all that can be touched. If this
+        // fails, nothing else is lost.
         ::mprotect(segment->base() + part.bytes, segment->own_bytes() - part.bytes, PROT_NONE);
     }
     const Token token = door.token();
@@ -184,7 +185,7 @@ std::uint64_t Heap::part_bytes() const {
     return parts_[0].bytes + parts_[1].bytes + parts_[2].bytes;
 }
 
-/// The caller holds the lock.
+/// REQUIRES: the caller holds the lock.
 std::uint64_t Heap::bytes_in_free() const {
     std::uint64_t bytes = 0;
     for (const Ranges& free : free_) {
@@ -207,8 +208,8 @@ Heap::~Heap() {
         }
     }
     if (!retired_.empty() && serves_malloc()) {
-        // The process's segment would serve its next heap, at the same places: that heap is to get
-        // another one.
+        // The preloaded segment would serve the next heap of the process, at the same places. It is
+        // never given back, so that heap gets another one.
         static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
     UCG_ASSERT(bytes_in_free() == part_bytes());
@@ -285,8 +286,9 @@ Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where, bool bar
     return *offset;
 }
 
-/// Offsets are from the segment's start. The caller of either holds the lock. What has pages, which
-/// all peers touch, lies together for the sake of their page tables; what is `bare`, at the end.
+/// Takes a free range of that part, or of the large one. Offsets are from the segment's start. What
+/// has pages, which all peers touch, lies together for the sake of their page tables; what is
+/// `bare` lies at the end. REQUIRES, as does give_free(): the caller holds the lock.
 std::optional<std::uint64_t> Heap::take_free(std::uint64_t bytes, Where where, bool bare) {
     for (const Where at : {where, Where::part}) {
         Ranges& free = free_in(at);
@@ -306,7 +308,7 @@ void Heap::give_free(std::uint64_t offset, std::uint64_t bytes) {
     }
 }
 
-/// Of a range that is taken.
+/// Gives pages to a range that is taken.
 Status Heap::take_pages(std::uint64_t offset, std::uint64_t bytes) {
     if (bytes == 0) {
         return {};
@@ -319,7 +321,7 @@ Status Heap::take_pages(std::uint64_t offset, std::uint64_t bytes) {
 
 Status Heap::back(std::byte* data, std::uint64_t bytes) {
     if (!backs_pages()) {
-        return {}; // It has been backed from the start.
+        return {}; // All has had pages from the start.
     }
     if (Status status = allow(bytes); !status.ok()) {
         return status;
@@ -327,7 +329,8 @@ Status Heap::back(std::byte* data, std::uint64_t bytes) {
     return back_pages(data, bytes);
 }
 
-/// The system is asked what is left once for many small ranges.
+/// Fails if so many bytes may not be taken now. Reads what memory is left once for many small
+/// ranges.
 Status Heap::allow(std::uint64_t bytes) {
     {
         const std::lock_guard lock(mutex_);
@@ -345,7 +348,8 @@ Status Heap::allow(std::uint64_t bytes) {
     return {};
 }
 
-/// What is reserved should find its pages when it needs them. That much was left a while ago.
+/// Fails if so much memory is not left that what is only reserved would find its pages later. Uses
+/// a reading of a while ago.
 Status Heap::expect(std::uint64_t bytes) {
     {
         const std::lock_guard lock(mutex_);
@@ -358,8 +362,8 @@ Status Heap::expect(std::uint64_t bytes) {
     return bytes > share ? too_much(bytes, share) : Status();
 }
 
-/// This process's part of the memory that is left. All processes of a host look at the same moment,
-/// when none of them has taken anything yet.
+/// Reads and returns this process's share of the memory that is left. All processes of a host may
+/// look at the same moment, when none of them has taken anything yet.
 std::uint64_t Heap::read_share() {
     const std::uint64_t share = memory_budget().available / kLeaseShare / lessees_;
     const std::lock_guard lock(mutex_);
@@ -375,7 +379,8 @@ Status Heap::too_much(std::uint64_t bytes, std::uint64_t share) const {
                    bytes, lessees_, share * lessees_ * kLeaseShare);
 }
 
-/// What the last tenant wrote to the pages that were kept is in caches, if anywhere.
+/// Takes a range that was kept, if there is one of that kind, and writes zeros to its pages, which
+/// are likely in caches.
 std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
@@ -392,8 +397,8 @@ std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) 
     return Lease(*this, segment_->base() + offset, offset, bytes, backed);
 }
 
-/// The caller holds the lock. Only the pages that it began with: what else was backed, by whomever,
-/// the next tenant may not need.
+/// Keeps a range for the next of its kind, or gives it back. Keeps only the pages with which the
+/// lease began: the next one may not need others. REQUIRES: the caller holds the lock.
 void Heap::keep(Lease& lease, bool pages_added) {
     std::uint64_t bytes = lease.start_;
     for (const Kept& kept : kept_) {
@@ -413,8 +418,8 @@ void Heap::keep(Lease& lease, bool pages_added) {
     lease.bytes_ = 0; // What follows may fail, and would come by here again.
 }
 
-/// The caller holds the lock. All of a range: whoever has written behind its start, and whether
-/// that was told, the next tenant finds zeros.
+/// Gives all kept ranges back. Discards all of each, so that the next lease finds zeros even if
+/// somebody has written behind its start without saying so. REQUIRES: the caller holds the lock.
 void Heap::drop_kept() {
     for (const Kept& kept : kept_) {
         segment_->discard(kept.offset, kept.bytes);
@@ -441,13 +446,14 @@ void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
     retiring_.fetch_sub(1, std::memory_order_release); // The heap may end from now on.
 }
 
-/// Acquire: what peers read, they read before the memory goes to somebody else.
+/// Returns whether peers still look at it. Acquire: their reads come before the memory is leased
+/// again.
 bool Heap::Retired::waits() const {
     return leavers.word != nullptr &&
            leavers.word->load(std::memory_order_acquire) % kLeftPages < leavers.count;
 }
 
-/// REQUIRES: !waits().
+/// Returns whether it may have more pages than those known to the leases. REQUIRES: !waits().
 bool Heap::Retired::pages_added() const {
     return leavers.pages_added ||
            (leavers.word != nullptr && leavers.word->load(std::memory_order_relaxed) >= kLeftPages);

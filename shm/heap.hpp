@@ -1,5 +1,5 @@
-// The node heap, one process's share of it: memory that the process hands out in leases and that
-// its peers on the host map. Anonymous, of one user, gone with the last process that holds it.
+// One process's share of the node heap: memory that the process hands out in leases and that its
+// peers on the host map. Anonymous, of one user, gone with the last process that holds it.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
+#include "shm/bootstrap.hpp"
 #include "shm/door.hpp"
 #include "shm/doorbell.hpp"
-#include "shm/meeting.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ranges.hpp"
 #include "shm/segment.hpp"
@@ -29,7 +29,7 @@ class Exchange;
 class Heap;
 
 /// Memory leased from a heap: zeroed, page-aligned, returned on destruction. All of it is backed by
-/// pages, or, of Heap::reserve(), only its start. The heap must outlive it.
+/// pages, or, by Heap::reserve(), only its start. The heap must outlive it.
 class Lease {
   public:
     Lease() = default;
@@ -40,9 +40,9 @@ class Lease {
     std::byte* data() const { return data_; }
     std::uint64_t bytes() const { return bytes_; }   ///< Rounded up to pages.
     std::uint64_t offset() const { return offset_; } ///< From the base of the heap's segment.
-    std::uint64_t backed() const { return backed_; } ///< From the start.
+    std::uint64_t backed() const { return backed_; } ///< Bytes with pages, from the start.
 
-    /// Backs the start up to `bytes`, before its first use. Fails as Heap::lease() does.
+    /// Gives pages to the start, up to `bytes`, before its first use. Fails as Heap::lease() does.
     Status back(std::uint64_t bytes);
 
   private:
@@ -56,58 +56,62 @@ class Lease {
     std::byte* data_ = nullptr;
     std::uint64_t offset_ = 0;
     std::uint64_t bytes_ = 0;
-    std::uint64_t start_ = 0; ///< What was backed at first.
-    std::uint64_t backed_ = 0;
+    std::uint64_t start_ = 0;  ///< Bytes with pages at first,
+    std::uint64_t backed_ = 0; ///< and now.
 };
 
-/// What a peer adds to a word that lies in retired memory when it has done with that; and what else
-/// if it has backed pages there.
+/// A peer adds kLeft to a word that lies in retired memory when it uses that no more, and
+/// kLeftPages as well if it has given pages to it.
 inline constexpr std::uint64_t kLeft = 1;
 inline constexpr std::uint64_t kLeftPages = std::uint64_t{1} << 32;
 
-/// Who still looks at retired memory.
+/// Which peers still look at retired memory.
 struct Leavers {
-    const std::atomic<std::uint64_t>* word = nullptr; ///< In that memory, or null if there is none.
-    std::uint32_t count = 0;                          ///< Of peers that will say so there.
-    bool pages_added = false; ///< The owner has backed pages, not by Lease::back().
+    const std::atomic<std::uint64_t>* word =
+        nullptr;              ///< In that memory, or null if there are none.
+    std::uint32_t count = 0;  ///< Peers that will add kLeft to the word.
+    bool pages_added = false; ///< The owner has given it pages other than by Lease::back().
 };
 
+/// Options of Heap::create() and Heap::join().
 struct HeapOptions {
-    /// Address space of the segment. Only what is leased uses memory. Reduced to a quarter of the
-    /// memory of the machine or control group, and to what the limits of the process allow.
+    /// Bytes of the segment's address space. Only what is leased uses memory. Reduced to a quarter
+    /// of the memory of the machine or control group, and to what the limits of the process allow.
     std::uint64_t capacity_bytes = std::uint64_t{1} << 30;
-    /// Heaps that this process will map, its own and its peers': under RLIMIT_AS all of them have
-    /// to fit into half of what is left, so each gets its part of that.
+    /// How many heaps this process will map, its own and its peers': under RLIMIT_AS all of them
+    /// have to fit into half of what is left, so each gets its part of that.
     unsigned mappings = 1;
-    /// Processes of this host that lease, at the same moment when a job makes a group: one lease
-    /// takes no more than its part of the memory that is left. At least 1.
+    /// How many processes of this host lease, at the same moment when a job makes a group: one
+    /// lease takes no more than its part of the memory that is left. At least 1.
     unsigned lessees = 1;
 };
 
-/// Where in its owner's segment a byte is.
+/// Where a byte lies in the segment of a heap.
 struct HeapPlace {
-    Token token;
+    Token token; ///< Of the heap.
     std::uint64_t offset = 0;
 
     bool operator==(const HeapPlace&) const = default;
 };
 
-/// Thread-safe. Belongs to the process that made it: a forked child may not use it.
+/// A process's heap. Thread-safe. Belongs to the process that made it: a forked child may not use
+/// it.
 class Heap {
   public:
-    /// Makes a segment, or takes the one of the preloaded libucg_heap.so. Peers fetch it at `door`.
+    /// Makes a heap in a new segment, or in the one of the preloaded libucg_heap.so. Peers fetch it
+    /// at `door`.
     static Result<std::unique_ptr<Heap>> create(const HeapOptions& options, Door door);
     static Result<std::unique_ptr<Heap>> create(const HeapOptions& options);
 
-    /// How large a part this process can have of a segment that several make together. Nothing
-    /// where it would take the preloaded one, which cannot be a part of another.
+    /// Returns how large a part this process can have of a segment that several make together: 0
+    /// bytes where it would take the preloaded one, which cannot be a part of another.
     static Result<HeapWish> wish(const HeapOptions& options, const Door& door);
 
-    /// The same as create(), in one segment with the heaps of others that have none yet, which need
-    /// not be attached then. Collective: all `members` call it at about the same time, with equal
-    /// wishes; `self` is the own one, whose door this is. Fails with timed_out when one of them has
-    /// not come within `timeout`, with unreachable when one is gone or failed. HeapJoin does it in
-    /// steps.
+    /// Like create(), in one segment with the heaps of others that have none yet, which need not be
+    /// attached then. Collective: all `members` call it at about the same time, with equal wishes;
+    /// `self` is the own index, and `door` the one of that wish. Fails with timed_out when one of
+    /// them has not come within `timeout`, with unreachable when one is gone or failed. HeapJoin
+    /// does it in steps.
     static Result<std::unique_ptr<Heap>> join(const HeapOptions& options, Door door,
                                               std::span<const HeapWish> members, std::size_t self,
                                               std::chrono::milliseconds timeout);
@@ -115,35 +119,38 @@ class Heap {
     Heap(const Heap&) = delete;
     Heap& operator=(const Heap&) = delete;
 
-    /// Fails with out_of_memory when the segment has no such range free, or when so much memory,
-    /// leased by all lessees of this host at once, would endanger its processes: never later, by a
-    /// signal, when it is written.
+    /// Leases memory of which all has pages. Fails with out_of_memory when the segment has no such
+    /// range free, or when so much memory, leased by all lessees of this host at once, would
+    /// endanger its processes: never later, by a signal, when it is written.
     Result<Lease> lease(std::uint64_t bytes);
 
-    /// Address space of `bytes` bytes, of which the first `backed` have pages: whoever writes
-    /// others for the first time backs them before: the owner by Lease::back(), from the start, or
-    /// anybody by back(). Where the kernel cannot do that, all are backed. Costs no system call
-    /// where as much was retired before. Fails as lease() does.
+    /// Leases address space of `bytes` bytes, of which the first `backed` have pages. Others must
+    /// be given pages before they are written for the first time: by the owner with Lease::back(),
+    /// from the start, or by any process with back(). Where the kernel cannot do that, all have
+    /// pages. Costs no system call where as much was retired before. Fails as lease() does.
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed);
 
-    /// As reserve(), for what all peers look at: where there is room, close to what those that made
-    /// their heaps together with this one have leased so, in few pages of page tables.
+    /// Like reserve(), for memory at which all peers look: where there is room, close to what the
+    /// processes that made their heaps together with this one have leased so, in few pages of page
+    /// tables.
     Result<Lease> reserve_close(std::uint64_t bytes, std::uint64_t backed);
 
-    /// As reserve_close(), for what pairs of peers look at: behind all that is close.
+    /// Like reserve_close(), for memory at which pairs of peers look: behind all that is close.
     Result<Lease> reserve_near(std::uint64_t bytes, std::uint64_t backed);
 
-    using Leases = std::array<Lease, 3>; ///< Those of no bytes count for nothing.
-    /// Returns the leases when all peers have left. That is looked for here, at every lease(), and
-    /// by collect(). What still waits when the heap ends stays as it is: peers keep their mapping
-    /// of it. The pages that a lease began with may be kept for the next one of its kind.
-    /// Without memory for that they are returned later, or stay taken.
+    using Leases = std::array<Lease, 3>; ///< Those of no bytes are ignored.
+    /// Returns the leases to the heap when all peers have left. Whether they have is looked at
+    /// here, at every lease(), and by collect(). What still waits when the heap ends stays as it
+    /// is: peers keep their mapping of it. The pages that a lease began with may be kept for the
+    /// next one of its kind. Where there is no memory to do so the leases are returned later, or
+    /// stay taken.
     void retire(Leases leases, const Leavers& leavers) noexcept;
 
-    /// Backs a part of what this or an attached heap has reserved. Fails as lease() does.
+    /// Gives pages to a part of what this or an attached heap has reserved. Fails as lease() does.
     Status back(std::byte* data, std::uint64_t bytes);
 
-    /// Returns what was retired and is no longer read. Costs a load where nothing waits.
+    /// Returns to the heap what was retired and is no longer read. Costs a load where nothing
+    /// waits.
     void collect() {
         if (retired_count_.load(std::memory_order_relaxed) > 0) {
             collect_retired();
@@ -154,56 +161,59 @@ class Heap {
 
     /// Maps the heaps of `peers`, the own one and those already mapped excepted. Collective: each
     /// of the peers must call it at about the same time with this heap among its own `peers`, since
-    /// everyone serves its segment while it fetches the others'. Returns when all are mapped, and
+    /// each serves its segment while it fetches the others'. Returns when all are mapped, and
     /// fails with timed_out when one has not come within `timeout`, with unreachable when one is
     /// gone. What was mapped stays mapped as long as its owner's heap lives, or somebody here holds
     /// it; afterwards until further peers are attached. HeapAttach does it in steps.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
-    /// No further peer gets this heap: who waits for it in attach() fails with unreachable at once
-    /// and not after its timeout. For a process that could not attach to all of a group, and so
-    /// leaves the others to miss it, even if a forked child of it lives on. What peers have mapped
-    /// stays; attach() of further ones fails from now on.
+    /// From now on no further peer gets this heap: those that wait for it in attach() fail with
+    /// unreachable at once and not after their timeout, even if a forked child of this process
+    /// lives on. For a process that could not attach to all of a group, so that the others would
+    /// wait for it. What peers have mapped stays; the own attach() to further peers fails from now
+    /// on.
     void withdraw();
 
-    /// How the owner sleeps. The doorbell lies in this heap's segment, beside those of the heaps
-    /// that were made together with this one, or on a page that the first call leases: a process
-    /// that waits for one group has to serve all others, so all their messages ring the same one.
-    /// Fails as lease() does. Valid as long as the heap.
+    /// Returns the owner's end of its doorbell. The doorbell lies in this heap's segment, beside
+    /// those of the heaps that were made together with this one, or on a page that the first call
+    /// leases: a process that waits for one group has to serve all others, so all their messages
+    /// ring the same one. Fails as lease() does. Valid as long as the heap.
     Result<Sleeper*> sleeper();
 
-    /// All heaps that are attached stay so for as long as the caller keeps this: no attach() of
-    /// others lets go of those that have ended, or seem to have, as who has withdrawn his does.
+    /// Returns what keeps all attached heaps attached as long as the caller holds it: no attach()
+    /// of others lets go of heaps that have ended, or seem to have, as one that was withdrawn does.
     std::shared_ptr<const void> keep_mapped() {
         const std::lock_guard lock(mutex_);
         return mapped_;
     }
 
-    /// Where the segment of an attached heap, or the own one, starts in this process; null when it
-    /// is not attached.
+    /// Returns where the segment of an attached heap, or the own one, starts in this process; null
+    /// when it is not attached.
     std::byte* base_of(const Token& token) const;
 
-    /// Of the heaps that are attached, with the own one: equal for equal sets of them, for others
-    /// hardly ever.
+    /// Returns a digest of the set of attached heaps, with the own one: equal for equal sets, for
+    /// others hardly ever.
     std::uint64_t attached_digest() const;
 
-    /// Where the segment of an attached heap starts; and it stays mapped for as long as the caller
-    /// keeps this, whatever its owner does.
+    /// Like base_of(); the segment stays mapped as long as the caller keeps the pointer, whatever
+    /// its owner does.
     std::shared_ptr<std::byte> hold(const Token& token) const;
 
-    /// Where `bytes` bytes from `data` on lie, if all of them lie in the own heap's segment.
+    /// Returns where `bytes` bytes from `data` on lie, if all of them lie in the own heap's
+    /// segment.
     std::optional<HeapPlace> locate(const std::byte* data, std::uint64_t bytes) const;
 
-    /// What the kernel permits this process with that one's memory: tried once for each. As long
-    /// as the heap.
+    /// Returns what the kernel permits this process with that one's memory, which is tried once for
+    /// each. Valid as long as the heap.
     PeerAccess& access_to(const AccessTicket& ticket);
 
-    /// What can be leased in all.
+    /// Returns the bytes that can be leased in all.
     std::uint64_t capacity_bytes() const { return capacity_bytes_; }
     std::uint64_t free_bytes();
-    /// Is nothing leased but the doorbell?
+    /// Returns whether nothing is leased but the doorbell.
     bool unused();
-    /// Does the segment also serve this process's malloc? Then `locate` finds its large blocks.
+    /// Returns whether the segment also serves this process's malloc. Then locate() finds malloc's
+    /// large blocks.
     bool serves_malloc() const { return segment_->own_bytes() < segment_->bytes(); }
 
   private:
@@ -212,13 +222,14 @@ class Heap {
     friend class HeapAttach;
     friend class HeapJoin;
 
-    /// What this heap has of its segment.
+    /// A part of the segment that is this heap's.
     struct Part {
         std::uint64_t offset = 0;
         std::uint64_t bytes = 0;
     };
 
-    /// The mapping that a peer lies in. Others, and heaps of this same process, may share it.
+    /// The mapping in which a peer's heap lies. Other peers, and heaps of this process, may share
+    /// it.
     struct Peer {
         std::shared_ptr<Segment> mapping;
     };
@@ -274,28 +285,28 @@ class Heap {
     unsigned lessees_;
     Door door_;
     HeapAddress address_;
-    std::vector<Token> mates_;    ///< Of the heaps in the same segment, rising.
+    std::vector<Token> mates_;    ///< Tokens of the heaps in the same segment, rising.
     mutable std::mutex mutex_;    ///< Guards what follows, to retired_.
     std::array<Ranges, 3> free_;  ///< Of the parts, by Where.
     std::vector<Kept> kept_;      ///< Neither free nor leased.
     std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
-    std::uint64_t share_ = 0;     ///< Of the memory that was left when it was read last,
-    unsigned share_uses_ = 0;     ///< which serves so many more questions.
-    std::map<Token, std::shared_ptr<const Peer>> peers_;            ///< Shared with who holds them.
-    std::shared_ptr<const void> mapped_ = std::make_shared<char>(); ///< With who keeps all of them.
+    std::uint64_t share_ = 0;     ///< This process's share of the memory when it was read last,
+    unsigned share_uses_ = 0;     ///< and how many more calls of expect() may use that.
+    std::map<Token, std::shared_ptr<const Peer>> peers_;            ///< Shared by hold().
+    std::shared_ptr<const void> mapped_ = std::make_shared<char>(); ///< Shared by keep_mapped().
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
-    std::atomic<std::size_t> retired_count_ = 0; ///< Of retired_.
+    std::atomic<std::size_t> retired_count_ = 0; ///< Size of retired_.
     std::atomic<unsigned> retiring_ = 0;         ///< Threads in retire().
     std::mutex attach_mutex_;                    ///< Guards the exchange and the door.
-    std::unique_ptr<Exchange> exchange_; ///< One, which serves the peers of all attachments.
-    std::mutex sleeper_mutex_;           ///< Guards the making of the two below.
+    std::unique_ptr<Exchange> exchange_;         ///< Serves the peers of all attachments.
+    std::mutex sleeper_mutex_;                   ///< Guards the making of the two below.
     Lease bell_;
     std::unique_ptr<Sleeper> sleeper_;
 };
 
-/// Heap::join() in steps, for who may not wait. Of one thread. Who gives it up shuts its door, and
-/// the others fail with unreachable.
+/// Heap::join() in steps, for callers that may not wait. For one thread. Its destruction before it
+/// is over shuts the door, and the others fail with unreachable.
 class HeapJoin {
   public:
     using Clock = std::chrono::steady_clock;
@@ -305,8 +316,8 @@ class HeapJoin {
     HeapJoin(const HeapJoin&) = delete;
     HeapJoin& operator=(const HeapJoin&) = delete;
 
-    /// Does what is due, after waiting for news until `until` at most. Empty as long as it is not
-    /// over; then, once, what Heap::join() returns.
+    /// Does what is due, after waiting for news until `until` at most. Returns nothing as long as
+    /// it is not over; then, once, what Heap::join() returns.
     std::optional<Result<std::unique_ptr<Heap>>> step(Clock::time_point until);
 
   private:
@@ -316,11 +327,11 @@ class HeapJoin {
     Door door_;
     std::vector<HeapWish> members_;
     std::size_t self_;
-    Meeting meeting_;
+    Bootstrap bootstrap_;
 };
 
-/// Heap::attach() in steps, for who may not wait: between two of them others may attach to the same
-/// peers. Who gives it up misses them no longer. The heap must outlive it.
+/// Heap::attach() in steps, for callers that may not wait: between two of them others may attach to
+/// the same peers. Its destruction gives it up. The heap must outlive it.
 class HeapAttach {
   public:
     using Clock = std::chrono::steady_clock;
@@ -330,8 +341,8 @@ class HeapAttach {
     HeapAttach(const HeapAttach&) = delete;
     HeapAttach& operator=(const HeapAttach&) = delete;
 
-    /// Does what is due, after waiting for news until `until` at most. Empty as long as it is not
-    /// over; then what Heap::attach() returns.
+    /// Does what is due, after waiting for news until `until` at most. Returns nothing as long as
+    /// it is not over; then what Heap::attach() returns.
     std::optional<Status> step(Clock::time_point until);
 
   private:
@@ -340,8 +351,8 @@ class HeapAttach {
     Status late(std::span<const HeapAddress> missing) const;
 
     Heap& heap_;
-    std::vector<HeapAddress> wanted_;    ///< Those behind the own place first.
-    std::shared_ptr<const void> mapped_; ///< Who was mapped already is not missed again.
+    std::vector<HeapAddress> wanted_;    ///< Peers to attach, those behind the own place first.
+    std::shared_ptr<const void> mapped_; ///< Keeps the peers mapped that were so before.
     Clock::time_point started_;
     Clock::time_point deadline_;
 };

@@ -1,5 +1,5 @@
-// What of a heap concerns its peers: how it comes to share a segment with theirs, and how it maps
-// those of others.
+// The part of a heap that concerns its peers: how it comes to share a segment with theirs, and how
+// it maps those of others.
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -13,10 +13,10 @@ namespace ucg::shm {
 HeapJoin::HeapJoin(const HeapOptions& options, Door door, std::vector<HeapWish> members,
                    std::size_t self, Clock::time_point deadline)
     : options_(options), door_(std::move(door)), members_(std::move(members)), self_(self),
-      meeting_(door_, members_, self, deadline) {}
+      bootstrap_(door_, members_, self, deadline) {}
 
 std::optional<Result<std::unique_ptr<Heap>>> HeapJoin::step(Clock::time_point until) {
-    std::optional<Result<std::shared_ptr<Segment>>> met = meeting_.step(until);
+    std::optional<Result<std::shared_ptr<Segment>>> met = bootstrap_.step(until);
     if (!met) {
         return std::nullopt;
     }
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Heap>> Heap::join(const HeapOptions& options, Door door,
     return std::move(*heap);
 }
 
-/// Begins with the peers behind the own place, so that not all call the first one at once.
+/// Orders the peers from those behind the own place on, so that not all call the first one at once.
 HeapAttach::HeapAttach(Heap& heap, std::span<const HeapAddress> peers, Clock::time_point deadline)
     : heap_(heap), started_(Clock::now()), deadline_(deadline) {
     const auto own = std::find(peers.begin(), peers.end(), heap_.address_);
@@ -65,7 +65,7 @@ HeapAttach::HeapAttach(Heap& heap, std::span<const HeapAddress> peers, Clock::ti
             wanted_.push_back(peer);
         }
     }
-    if (!wanted_.empty()) { // A group of such ranks has counted on those that are attached.
+    if (!wanted_.empty()) { // Otherwise nothing may be unmapped: the caller relies on all of them.
         const std::lock_guard lock(heap_.attach_mutex_);
         heap_.unmap_ended(); // Before there are more.
         mapped_ = heap_.keep_mapped();
@@ -142,8 +142,9 @@ void Heap::add_peer(const Token& token, std::shared_ptr<Segment> mapping) {
     peers_.emplace(token, std::make_shared<const Peer>(Peer{std::move(mapping)}));
 }
 
-/// Peers whose heaps have ended call nobody any more and are called by nobody. One that lives is
-/// kept: it may have this heap mapped, and would not pass its own again.
+/// Lets go of the mappings that nobody holds of peers whose heaps have ended, which call nobody any
+/// more and are called by nobody. One that lives is kept: it may have this heap mapped, and would
+/// not pass its own again.
 void Heap::unmap_ended() {
     const std::lock_guard lock(mutex_);
     std::erase_if(peers_, [none_keeps = mapped_.use_count() == 1](const auto& entry) {
@@ -151,7 +152,7 @@ void Heap::unmap_ended() {
     });
 }
 
-/// A sum, so that the order does not matter. Tokens are random, all their bits.
+/// Returns a sum, so that the order does not matter. All bits of tokens are random.
 std::uint64_t Heap::attached_digest() const {
     const auto add = [](std::uint64_t sum, const Token& token) {
         return sum + Hash().value(token.bits[0]).value(token.bits[1]).digest();

@@ -14,13 +14,15 @@ struct Mappings {
     std::map<Token, std::weak_ptr<Segment>> by_token;
 };
 
-/// Never destroyed: a heap may end after the statics of the program.
+/// Returns the mappings of this process. Never destroyed: a heap may end after the statics of the
+/// program.
 Mappings& mappings() {
     static auto& all = *new Mappings;
     return all;
 }
 
-/// The caller holds the lock. A forked child's are its parent's, or copies of them.
+/// Forgets mappings that have ended; in a forked child all, which are its parent's or copies of
+/// them. REQUIRES: the caller holds the lock.
 void forget_ended(Mappings& all) {
     const bool child = std::exchange(all.process, ::getpid()) != all.process;
     std::erase_if(all.by_token,

@@ -11,18 +11,18 @@
 
 namespace ucg::shm {
 
-/// A segment that this process has made is known by that token from now on.
+/// Says that this process has made the segment with that token.
 void note_mapping(const Token& token, const std::shared_ptr<Segment>& segment);
 
 using MakeSegment = std::function<Result<std::unique_ptr<Segment>>()>;
 
-/// The mapping of that segment, which has so many bytes: the one that there is, or the one that
-/// `make` makes.
+/// Returns the mapping of the segment with that token, which has so many bytes: the one that there
+/// is, or the one that `make` makes.
 Result<std::shared_ptr<Segment>> map_once(const Token& token, std::uint64_t bytes,
                                           const MakeSegment& make);
 
-/// Calls `release`, which lets go of mappings. Whoever lets go of one last ends it after all the
-/// others' last use.
+/// Calls `release`, which lets go of mappings, under a lock: the one that lets go of a mapping last
+/// ends it after all the others' last use.
 void let_go(const std::function<void()>& release);
 
 } // namespace ucg::shm

@@ -1,4 +1,5 @@
-// The marks of messages that a sender has announced and that are not read yet.
+// The marks of messages whose RTS a sender has sent and whose FIN it awaits. By its mark a message
+// is told apart from others when the receiver reads them in another order than they were sent.
 #pragma once
 
 #include <algorithm>
@@ -10,38 +11,40 @@
 
 namespace ucg::shm {
 
-/// In the word of the receipt that has it.
+/// Returns the mark's bit in the word of RingFin::remembered that has it.
 inline std::uint64_t mark_bit(std::uint64_t mark) {
-    return std::uint64_t{1} << mark % RingReceipt::kMarkBits;
+    return std::uint64_t{1} << mark % RingFin::kMarkBits;
 }
 
-/// The sender's own record: who has which mark. Grows with the messages that are announced and
-/// unread at a time, of which there are few.
+/// The sender's own record of which message has which mark. Grows with the messages that await
+/// their FIN at a time, of which there are few.
 class Marks {
   public:
-    bool all_taken() const { return first_free() == RingReceipt::kMarks; }
+    bool all_taken() const { return first_free() == RingFin::kMarks; }
 
-    /// The lowest free mark, for the message announced in that turn. REQUIRES: !all_taken().
-    std::uint64_t take(std::uint64_t turn) {
+    /// Takes the lowest free mark for the message whose RTS has that sequence number, and returns
+    /// it. REQUIRES: !all_taken().
+    std::uint64_t take(std::uint64_t sequence) {
         const std::uint64_t mark = first_free();
-        UCG_ASSERT(mark < RingReceipt::kMarks);
-        if (mark == turns_.size()) {
-            turns_.push_back(0);
+        UCG_ASSERT(mark < RingFin::kMarks);
+        if (mark == sequences_.size()) {
+            sequences_.push_back(0);
         }
-        turns_[mark] = turn;
+        sequences_[mark] = sequence;
         return mark;
     }
-    void free(std::uint64_t mark) { turns_[mark] = 0; }
+    void free(std::uint64_t mark) { sequences_[mark] = 0; }
 
-    std::uint64_t turn(std::uint64_t mark) const { return turns_[mark]; }
+    /// Returns the sequence number of the RTS whose message has that mark.
+    std::uint64_t sequence(std::uint64_t mark) const { return sequences_[mark]; }
 
   private:
     std::uint64_t first_free() const {
-        return static_cast<std::uint64_t>(std::find(turns_.begin(), turns_.end(), 0U) -
-                                          turns_.begin());
+        return static_cast<std::uint64_t>(std::find(sequences_.begin(), sequences_.end(), 0U) -
+                                          sequences_.begin());
     }
 
-    std::vector<std::uint64_t> turns_; ///< Index: mark. 0: it is free.
+    std::vector<std::uint64_t> sequences_; ///< Index: mark. 0: it is free.
 };
 
 } // namespace ucg::shm

@@ -12,8 +12,8 @@
 /* The longest of these files, memory.stat, has some 2 KiB. */
 enum { TEXT_BYTES = 8192, PATH_BYTES = 4096 };
 
-/* What is read, in memory of its own: threads that ask may have stacks of 16 KiB, signal handlers
- * less. */
+/* Texts that are read, in memory of their own: threads that ask may have stacks of 16 KiB, signal
+ * handlers less. */
 struct scratch {
     char path[PATH_BYTES];
     char text[TEXT_BYTES];
@@ -43,7 +43,7 @@ struct folder {
     int length;
 };
 
-/* Into `text`, which is one of the scratch's. */
+/* Reads a file into `text`, which is one of the scratch's. Returns whether it could. */
 static bool read_text(struct folder folder, const char* name, char* text) {
     char* path = folder.scratch->path;
     size_t length = 0;
@@ -64,7 +64,7 @@ static bool read_text(struct folder folder, const char* name, char* text) {
     return true;
 }
 
-/* The number that a file begins with; nothing when it says "max" or cannot be read. */
+/* Reads the number with which a file begins. Returns false when it says "max" or cannot be read. */
 static bool read_number(struct folder folder, const char* name, uint64_t* value_p) {
     char* text = folder.scratch->text;
     char* end = text;
@@ -76,7 +76,7 @@ static bool read_number(struct folder folder, const char* name, uint64_t* value_
     return end != text;
 }
 
-/* The number after `key` in lines of "key number"; 0 when there is none. */
+/* Returns the number after `key` in lines of "key number"; 0 when there is none. */
 static uint64_t field(const char* text, const char* key) {
     const size_t length = strlen(key);
 
@@ -93,8 +93,9 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* `machine`: its memory. What a group holds is only asked for where its limit is less: most have
- * none, and each file takes the kernel several microseconds. */
+/* Reduces the budget to what one control group allows. `machine` is the machine's memory. What a
+ * group holds is only asked for where its limit is less: most have none, and each file takes the
+ * kernel several microseconds. */
 static void limit_by_group(struct folder folder, const struct group_files* files, uint64_t machine,
                            struct ucg_shm_budget* budget) {
     const char* statistics = folder.scratch->text;
@@ -118,8 +119,8 @@ static void limit_by_group(struct folder folder, const struct group_files* files
     budget->available = least(budget->available, limit - least(limit, held));
 }
 
-/* A limit of any group from that of `line` up to the root holds. The line says
- * "id:controllers:path"; version 2 has id 0 and no controllers. */
+/* Reduces the budget to what the control group of `line` and all those above it, up to the root,
+ * allow. The line says "id:controllers:path"; version 2 has id 0 and no controllers. */
 static void limit_by_groups(struct folder proc, const char* line, int length, uint64_t machine,
                             struct ucg_shm_budget* budget) {
     const char* end = line + length;
@@ -182,7 +183,7 @@ struct ucg_shm_budget ucg_shm_memory_budget(const char* root) {
         mmap(NULL, sizeof(*scratch), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (scratch == MAP_FAILED) {
-        return budget; /* There is not even this. */
+        return budget; /* There is not even memory for this. */
     }
     budget = read_budget(scratch, root);
     munmap(scratch, sizeof(*scratch));

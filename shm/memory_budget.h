@@ -1,7 +1,7 @@
 /*
  * How much memory this process may still use: of the machine and of the control groups it is in.
  * In C, without allocating and on little stack, for the preloaded library, which asks while its
- * allocator is locked, on whatever stack forks; budget.hpp is the face for everybody else.
+ * allocator is locked, on the stack of whatever thread forks; all others use budget.hpp.
  */
 #ifndef UCG_SHM_MEMORY_BUDGET_H_
 #define UCG_SHM_MEMORY_BUDGET_H_
@@ -17,9 +17,9 @@ struct ucg_shm_budget {
     uint64_t available; /* Bytes that can be used now; caches that can be dropped count. */
 };
 
-/* Reads /proc/meminfo and the files of the control groups (version 1 and 2) up to the root. What
- * cannot be read limits nothing; a process that has no address space left has no memory either.
- * `root` is prefixed to every path. */
+/* Returns the budget by /proc/meminfo and the files of the control groups (version 1 and 2) up to
+ * the root. What cannot be read limits nothing; a process that has no address space left has no
+ * memory either. `root` is prefixed to every path. */
 struct ucg_shm_budget ucg_shm_memory_budget(const char* root);
 
 #ifdef __cplusplus

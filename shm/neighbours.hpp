@@ -1,4 +1,5 @@
-// Who else wants this process's processors, as far as it can be felt from within.
+// Whether other processes or threads want this process's processors, as far as it can tell by the
+// times that its own yields and polls take.
 #pragma once
 
 #include <algorithm>
@@ -8,69 +9,72 @@
 
 namespace ucg::shm {
 
-/// Since when a process has done nothing but call collectives and wait in them, for its peers to
-/// see. Lies in memory that they map; zeros: it is not in a wait.
+/// Tells peers since when a process has done nothing but call collectives and wait in them. Lies in
+/// memory that they map; zeros: it is not in a wait.
 class WaitsOnly {
   public:
     using Nanoseconds = std::chrono::nanoseconds; ///< Of the host's steady clock.
-    /// Between two waits a process that is away for longer has computed.
+    /// A process that is away for longer between two waits has computed.
     static constexpr Nanoseconds kBetweenWaits = std::chrono::microseconds(250);
 
-    /// The owner leaves its processor to others for the first time in a wait.
+    /// Says that the owner leaves its processor to others for the first time in a wait.
     void enter(Nanoseconds now) {
         if (now.count() - left_.load(std::memory_order_relaxed) > kBetweenWaits.count()) {
             began_.store(now.count(), std::memory_order_relaxed);
         }
         since_.store(began_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
-    /// The end of that wait.
+    /// Says that this wait ends.
     void leave(Nanoseconds now) {
         left_.store(now.count(), std::memory_order_relaxed);
         since_.store(0, std::memory_order_relaxed);
     }
-    /// Any process: has it been so since then?
+    /// Returns whether the owner has done nothing but wait since `when`. For any process.
     bool since(Nanoseconds when) const {
         const std::int64_t since = since_.load(std::memory_order_relaxed);
         return since != 0 && since <= when.count();
     }
 
   private:
-    std::atomic<std::int64_t> since_;
-    std::atomic<std::int64_t> began_; ///< Used by the owner alone, as the next.
-    std::atomic<std::int64_t> left_;
+    std::atomic<std::int64_t> since_; ///< began_ while the owner waits, else 0.
+    // Used by the owner alone.
+    std::atomic<std::int64_t> began_; ///< When the first of the waits without computation began.
+    std::atomic<std::int64_t> left_;  ///< When the last wait ended.
 };
 
-/// What a process has learned of those that it shares its processors with: ranks of other virtual
-/// hosts, containers or jobs, threads of its own ranks, strangers. Counts of ranks and masks of
-/// CPUs do not show them; a processor that was given away and came back late does.
+/// What a process has learned about its neighbours, those with whom it shares its processors: ranks
+/// of other virtual hosts, containers or jobs, threads of its own ranks, other programs. Counts of
+/// ranks and masks of CPUs do not show them; a processor that was given away and came back late
+/// does.
 ///
-/// Evidence fades with every yield that finds nobody and with every sleep, so that a stranger who
-/// was there once is forgotten; a timer's interrupt, which looks like one, never amounts to it.
-/// Neighbours that wait give the processor back soon, so one slice that is lost among many quick
-/// turns says little. Any thread; what threads learn at the same time may overwrite one another,
-/// which delays a lesson.
+/// Evidence fades with every yield that finds nobody and with every sleep, so that a neighbour that
+/// was there once is forgotten; a timer's interrupt, which looks like one, never amounts to one.
+/// Neighbours that wait give the processor back soon, so one time slice that is lost among many
+/// quick yields says little. For any thread; what threads learn at the same time may overwrite one
+/// another, which delays a lesson.
 class Neighbours {
   public:
     using Nanoseconds = std::chrono::nanoseconds;
 
-    /// A yield that finds nobody takes 0.2 to 0.5 us; one that finds somebody takes two context
-    /// switches and what is done between them.
+    /// A yield that takes this or longer has found somebody: that takes two context switches and
+    /// what is done between them. One that finds nobody takes 0.2 to 0.5 us.
     static constexpr Nanoseconds kSwitched = std::chrono::nanoseconds(1500);
-    /// Who computes keeps the processor for a slice of the scheduler (0.7 to 4 ms on Linux); who
-    /// waits gives it back within microseconds, even if a dozen do so in turn.
+    /// A yield that takes this or longer has found somebody that computes: it keeps the processor
+    /// for a slice of the scheduler (0.7 to 4 ms on Linux). A neighbour that waits gives it back
+    /// within microseconds, even if a dozen do so one after the other.
     static constexpr Nanoseconds kSlice = std::chrono::microseconds(500);
-    /// One yield in so many that finds somebody keeps up the belief in neighbours, and one of those
-    /// that misses the processor for a slice the belief that they compute.
+    /// One yield in so many that finds somebody keeps up the belief in neighbours; one in so many
+    /// of those yields that misses the processor for a slice keeps up the belief that they compute.
     static constexpr int kWeight = 8;
-    static constexpr int kBelieved = 3 * kWeight;
-    static constexpr int kMost = 8 * kWeight;
+    static constexpr int kBelieved = 3 * kWeight; ///< From this score on it is believed.
+    static constexpr int kMost = 8 * kWeight;     ///< The highest score.
 
     /// `expected`: the host says that there are neighbours, until yields show that there are none.
     explicit Neighbours(bool expected = false) : present_(expected ? kMost : 0) {}
 
-    /// This thread gave the processor away (sched_yield) and had it back after `took`.
-    /// `to_stranger` answers, of a slice that was lost, whether none of those that the thread waits
-    /// for can have had it.
+    /// Notes that this thread gave the processor away (sched_yield) and had it back after `took`.
+    /// `to_stranger()` returns, if a slice was lost, whether none of those for whom the thread
+    /// waits can have had it.
     template <typename ToStranger>
     void gave_way(Nanoseconds took, ToStranger&& to_stranger) {
         add(present_, took >= kSwitched ? kWeight : -1);
@@ -91,24 +95,26 @@ class Neighbours {
         gave_way(took, [] { return false; });
     }
 
-    /// Polls of a few microseconds in all took so long, without anything having been found.
+    /// Notes that polls of a few microseconds in all took so long, and found nothing.
     void polled(Nanoseconds took) {
         if (took >= kSlice) {
             add(present_, kWeight);
         }
     }
 
-    /// This thread slept, where it would have given the processor to who computes.
+    /// Notes that this thread slept where it would have given the processor to a neighbour that
+    /// computes.
     void slept() {
         computing_.slept();
         strangers_.slept();
     }
 
-    /// Does somebody else want this processor?
+    /// Returns whether somebody else wants this processor.
     bool present() const { return present_.load(std::memory_order_relaxed) >= kBelieved; }
-    /// Does somebody compute on it, so that who gives it away misses it for long?
+    /// Returns whether somebody computes on it, so that a thread that gives it away misses it for
+    /// long.
     bool computing() const { return computing_.believed(); }
-    /// Is that somebody for whom this process does not wait?
+    /// Returns whether somebody computes on it for whom this process does not wait.
     bool strangers_computing() const { return strangers_.believed(); }
 
   private:
@@ -120,8 +126,8 @@ class Neighbours {
         }
     }
 
-    /// In somebody who computes. To see whether they are gone costs a slice: whenever they are
-    /// found to be still there, the belief lasts for twice as many sleeps.
+    /// The belief in a neighbour that computes. To find out whether it is gone costs a slice:
+    /// whenever it is found to be still there, the belief lasts for twice as many sleeps.
     class Belief {
       public:
         explicit Belief(int sleeps_most) : sleeps_most_(sleeps_most) {}
@@ -147,12 +153,13 @@ class Neighbours {
         static constexpr int kSleepsLeast = 1;
 
         std::atomic<int> score_ = 0;
-        std::atomic<int> sleeps_ = kSleepsLeast; ///< How many the next belief outlasts.
+        std::atomic<int> sleeps_ = kSleepsLeast; ///< How many sleeps the next belief outlasts.
         const int sleeps_most_;
     };
 
     std::atomic<int> present_;
-    /// It may have been a rank of this or of another group, which will soon wait as well.
+    /// Lasts for few sleeps: it may be a rank of this or another group, which will soon wait as
+    /// well.
     Belief computing_{32};
     Belief strangers_{1024};
 };

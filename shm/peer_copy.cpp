@@ -18,7 +18,7 @@
 namespace ucg::shm {
 namespace {
 
-/// 1: only a process's descendants may be traced, unless it says otherwise.
+/// Returns whether only the descendants of a process may be traced, unless it says otherwise.
 bool ptrace_is_restricted() {
     int scope = 0;
     std::ifstream file("/proc/sys/kernel/yama/ptrace_scope");
@@ -33,16 +33,16 @@ pid_t pid_of(const AccessTicket& peer) {
     return static_cast<pid_t>(peer.process);
 }
 
-/// After a read to this byte has failed with EFAULT: is it the peer's memory that is at fault?
-/// Tries to read a byte to it that the kernel copies.
+/// Returns whether it is the peer's memory that is at fault, after a read to the byte `here` has
+/// failed with EFAULT. Tries to read to it a byte of the peer that the kernel does copy.
 bool fault_is_there(const AccessTicket& peer, std::byte* here) {
     const iovec local = {here, 1};
     const iovec remote = {pointer(peer.address), 1};
     return ::process_vm_readv(pid_of(peer), &local, 1, &remote, 1, 0) == 1;
 }
 
-/// What a call that copied nothing has failed with, which set errno if it returned less than 0. To
-/// the kernel a process whose first thread has ended has no memory (ESRCH), though it lives.
+/// Returns the failure of a call that copied nothing, which has set errno if it returned less than
+/// 0. To the kernel a process whose first thread has ended has no memory (ESRCH), though it lives.
 Status failure_of(ssize_t done, const char* doing, const AccessTicket& peer) {
     const int error = done < 0 ? errno : 0;
     return failure(is_refusal(error) ? Code::unsupported
@@ -56,9 +56,10 @@ Status gone(const AccessTicket& peer) {
     return failure(Code::io_error, "process {} has ended", peer.process);
 }
 
-/// Behind the bytes it reads the word that only the peer has. A call finds the process once, and
-/// copies in that order, perhaps less than it was asked for. So where the word has come, that call
-/// was to the peer, and so were all before it: a number that is another's never becomes the peer's.
+/// Reads the bytes and, behind them, the word that only the peer has. A call finds the process
+/// once, and copies in that order, perhaps less than it was asked for. So where the word has come,
+/// that call was to the peer, and so were all before it: a number that has become another process's
+/// never becomes the peer's again.
 Status read_by_kernel(const AccessTicket& peer, std::uint64_t there, std::byte* here,
                       std::size_t bytes) {
     for (;;) {
@@ -86,8 +87,8 @@ Status read_by_kernel(const AccessTicket& peer, std::uint64_t there, std::byte* 
     }
 }
 
-/// Is the process there that its number meant? What is written goes to whoever has that now. It is
-/// asked once in a while: the system gives a number again when it has given all others.
+/// Returns whether the peer still has its number: what is written goes to the process that has it
+/// now. Asks once in a while: the system gives a number again only when it has given all others.
 bool still_there(const PeerReach& peer) {
     using std::chrono::nanoseconds;
     constexpr nanoseconds kWhile = std::chrono::milliseconds(1);
@@ -102,7 +103,7 @@ bool still_there(const PeerReach& peer) {
     return true;
 }
 
-/// The kernel may copy less than it was asked for.
+/// Writes the bytes, in several calls if the kernel copies less than it was asked for.
 Status write_by_kernel(const PeerReach& peer, std::uint64_t there, const std::byte* here,
                        std::size_t bytes) {
     while (bytes > 0) {
@@ -122,7 +123,7 @@ Status write_by_kernel(const PeerReach& peer, std::uint64_t there, const std::by
     return {};
 }
 
-/// Of whom has ended nothing is refused.
+/// Returns `status`, or an io_error if the peer has ended: then it is no refusal.
 Status unless_ended(Status status, const PeerReach& peer) {
     return has_ended(peer) ? failure(Code::io_error, "{}", status.message()) : std::move(status);
 }
@@ -136,13 +137,13 @@ Status not_permitted(const PeerReach& peer) {
 
 AccessTicket own_access_ticket() {
     static std::mutex mutex;
-    static std::uint64_t word = 0; // Not const: peers try to write it, as it is.
+    static std::uint64_t word = 0; // Not const: peers try to write to it, the same value.
     static pid_t owner = 0;        // A forked child is another process.
     const std::lock_guard lock(mutex);
     if (owner != ::getpid()) {
         const Result<std::uint64_t> drawn = random_word();
         if (!drawn) {
-            return {}; // Nobody reads from nobody.
+            return {}; // Process 0: nobody may try.
         }
         owner = ::getpid();
         word = *drawn;
@@ -162,8 +163,8 @@ bool can_read(const AccessTicket& peer) {
     return peer.process != 0 && read_by_kernel(peer, 0, nullptr, 0).ok();
 }
 
-/// A process that is about to end has no memory any more, and one that has begun another program
-/// not this memory; what else goes wrong says nothing of it.
+/// A process that is about to end has no memory any more, and one that has executed another program
+/// not this memory; other errors say nothing about its end.
 bool has_ended(const AccessTicket& peer, std::uint64_t started) {
     std::uint64_t word = ~peer.word;
     const iovec local = {&word, sizeof(word)};

@@ -33,15 +33,15 @@ Number number_at(std::string_view text) {
     return number;
 }
 
-/// Zeros where it tells nothing.
+/// Returns what the file, /proc/.../stat, tells; zeros where it tells nothing.
 Told told_at(const char* path) {
-    std::array<char, 1024> line{}; // Longer than it is as far as it is read.
+    std::array<char, 1024> line{}; // Longer than the part that is read.
     const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
     const ssize_t length =
         file.valid() ? ::read(file.number(), line.data(), line.size()) : ssize_t{0};
     const std::string_view text(line.data(),
                                 static_cast<std::size_t>(std::max(length, ssize_t{0})));
-    const std::size_t name_end = text.rfind(')'); // The name, in parentheses, may contain any.
+    const std::size_t name_end = text.rfind(')'); // The name, in parentheses, may contain anything.
     if (name_end == std::string_view::npos) {
         return {};
     }
@@ -59,7 +59,8 @@ Told told_of(pid_t process) {
     return told_at(path.data());
 }
 
-/// A process of another time namespace is told other times.
+/// Returns whether this process is in the host's time namespace. In another one /proc tells other
+/// times.
 bool has_clock_of_host() {
     constexpr ino_t kTimeOfHost = 0xeffffffa; // PROC_TIME_INIT_INO
     struct stat info = {};
@@ -70,11 +71,12 @@ ProcessNumber number_of(pid_t process) {
     struct stat info = {};
     const bool known = ::stat("/proc/self/ns/pid", &info) == 0;
     const Told told = told_at("/proc/self/stat");
-    const bool tells = told.number == process && has_clock_of_host(); // Else it is another's /proc.
+    const bool tells = told.number == process && has_clock_of_host(); // Else another /proc.
     return {process, known ? static_cast<std::uint64_t>(info.st_ino) : 0, tells ? told.started : 0};
 }
 
-/// Has another process got the number? Only who is told his own start rightly is told others'.
+/// Returns whether another process has got the number. A process that does not learn its own start
+/// from /proc does not learn those of others.
 bool started_otherwise(pid_t process, std::uint64_t started) {
     if (started == 0 || own_process_number().started == 0) {
         return false;
@@ -104,16 +106,18 @@ bool has_ended(const ProcessNumber& peer) {
     return is_known_here(peer) && has_ended(static_cast<pid_t>(peer.process), peer.started);
 }
 
-/// One that its parent has not waited for yet has ended; one whose first thread has is alive.
+/// A process has ended even if its parent has not waited for it yet; one whose first thread has
+/// ended while others run has not.
 bool has_ended(pid_t process, std::uint64_t started) {
     constexpr long kPidfdOpen = 434; // SYS_pidfd_open, newer than some headers.
     if (process <= 0) {
-        return false; // Nobody's number.
+        return false; // No process has such a number.
     }
     const Descriptor file(static_cast<int>(::syscall(kPidfdOpen, process, 0U)));
     if (!file.valid()) {
-        // There is none, or it is the number of another process's thread by now (EINVAL, and ENOENT
-        // from Linux 6.15 on). Else the kernel is older than Linux 5.3, or refuses this.
+        // There is no such process, or the number is that of another process's thread by now
+        // (EINVAL, and ENOENT from Linux 6.15 on). Else the kernel is older than Linux 5.3, or
+        // refuses this.
         return errno == ESRCH || errno == EINVAL || errno == ENOENT ||
                (::kill(process, 0) != 0 && errno == ESRCH) || started_otherwise(process, started);
     }

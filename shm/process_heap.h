@@ -15,8 +15,8 @@ extern "C" {
 
 struct ucg_heap_segment {
     void* base;           /* Mapped shared until the process ends; for access, see below. */
-    uint64_t bytes;       /* Of the file and of the mapping. */
-    uint64_t lease_bytes; /* [0, lease_bytes) is the claimer's to use; the rest is the program's. */
+    uint64_t bytes;       /* Length of the file and of the mapping. */
+    uint64_t lease_bytes; /* [0, lease_bytes) is for the claimer; the rest is the program's. */
     int descriptor;       /* Of the memfd; borrowed: the claimer duplicates it. */
 };
 
@@ -24,12 +24,12 @@ struct ucg_heap_segment {
  * The suffix is the version of this interface; another layout gets another name, so that a library
  * and a preload of different releases do not find one another.
  *
- * Takes the segment for one user: 0, or a code of errno: EBUSY while another one has it, ENOTSUP
- * when the program's memory is ordinary memory (the reason was told when the program started, or
- * this is a forked child, whose memory is its own), EBADF when the program closed the descriptor,
- * ENOMEM. Thread-safe. Access: a claim makes [0, lease_bytes) readable and writable, and the
- * claimer takes the access back (mprotect) from what it will not use, since mlockall() backs what
- * can be touched; of the rest, what malloc has taken can be touched.
+ * Takes the segment for one user. Returns 0, or a code of errno: EBUSY while another one has it,
+ * ENOTSUP when the program's memory is ordinary memory (the reason was told when the program
+ * started, or this is a forked child, whose memory is its own), EBADF when the program closed the
+ * descriptor, ENOMEM. Thread-safe. Access: a claim makes [0, lease_bytes) readable and writable,
+ * and the claimer takes the access back (mprotect) from what it will not use, since mlockall()
+ * backs what can be touched; of the rest, what malloc has taken can be touched.
  */
 __attribute__((visibility("default"), weak)) int
 ucg_heap_claim_1(struct ucg_heap_segment* segment_p);

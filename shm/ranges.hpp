@@ -8,17 +8,19 @@
 
 namespace ucg::shm {
 
+/// The free ranges of [0, size).
 class Ranges {
   public:
     /// All of [0, size) is free.
     explicit Ranges(std::uint64_t size);
 
-    /// The offset of `size` bytes that were free and now are not, or nothing. REQUIRES: size > 0.
+    /// Takes the start of the first free range of at least `size` bytes. Returns its offset, or
+    /// nothing if there is none. REQUIRES: size > 0.
     std::optional<std::uint64_t> take(std::uint64_t size);
-    /// The same from the end of the last range that has so many.
+    /// Like take(), but takes the end of the last such range.
     std::optional<std::uint64_t> take_last(std::uint64_t size);
 
-    /// REQUIRES: the range was taken, as a whole.
+    /// Makes a range free. REQUIRES: it was taken, as a whole.
     void give_back(std::uint64_t offset, std::uint64_t size);
 
     std::uint64_t free_bytes() const { return free_bytes_; }

@@ -9,7 +9,7 @@
 
 namespace ucg::shm {
 
-/// As a peer would.
+/// Returns whether the kernel reads these two bytes, asked as a peer would.
 bool ReadableMemory::kernel_reads(std::uintptr_t first, std::uintptr_t last) {
     std::array<std::byte, 2> here{};
     const iovec local = {here.data(), here.size()};
@@ -40,7 +40,7 @@ void ReadableMemory::forget(const std::byte* data, std::uint64_t bytes) {
     }
 }
 
-/// The pieces of a buffer become one.
+/// Adds a readable range, to a known one if they touch: the pieces of a buffer become one.
 void ReadableMemory::add(const Range& range) {
     const auto met = std::find_if(known_.begin(), known_.end(), [&](const Range& known) {
         return known.begin != known.end && range.begin <= known.end && known.begin <= range.end;

@@ -1,6 +1,6 @@
-// Which own memory the kernel copies for peers. It takes nothing but pages that it manages: not
-// what a driver has mapped, of a device or shared with one, nor secret memory, though the process
-// itself reads and writes those as any other.
+// Which own memory the kernel copies for peers. It copies only pages that it manages: not what a
+// driver has mapped, of a device or shared with one, nor secret memory (memfd_secret), though the
+// process itself reads and writes those as any other.
 #pragma once
 
 #include <array>
@@ -9,13 +9,13 @@
 
 namespace ucg::shm {
 
-/// Threads: one at a time.
+/// What is known of that. Used by one thread at a time.
 class ReadableMemory {
   public:
-    /// Can peers that may read this process's memory read these bytes? Finds out by trying the
-    /// first and the last one, since what a program gives as one buffer is of one kind; once for
-    /// the same bytes, since what lies at an address seldom becomes of another kind, until they are
-    /// forgotten. No, from the time on at which the kernel refuses to try.
+    /// Returns whether peers that may read this process's memory can read these bytes. Finds out by
+    /// trying the first and the last one, since what a program gives as one buffer is of one kind.
+    /// Tries the same bytes once, since what lies at an address seldom becomes of another kind,
+    /// until they are forgotten. Returns false once the kernel has refused to try.
     bool has(const std::byte* data, std::uint64_t bytes) {
         const auto begin = reinterpret_cast<std::uintptr_t>(data);
         for (const Range& known : known_) {
@@ -26,7 +26,8 @@ class ReadableMemory {
         return find_out({begin, begin + bytes});
     }
 
-    /// A peer could not read these bytes, though they were readable once: others lie there now.
+    /// Forgets what is known of these bytes. For bytes that a peer could not read though they were
+    /// readable once: other memory lies there now.
     void forget(const std::byte* data, std::uint64_t bytes);
 
   private:
@@ -39,8 +40,8 @@ class ReadableMemory {
     bool kernel_reads(std::uintptr_t first, std::uintptr_t last);
     void add(const Range& range);
 
-    std::array<Range, 8> known_;
-    std::size_t oldest_ = 0; ///< Of these.
+    std::array<Range, 8> known_; ///< Readable; empty ones are unused.
+    std::size_t oldest_ = 0;     ///< The one to be replaced next.
     bool refused_ = false;
 };
 

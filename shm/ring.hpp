@@ -2,13 +2,13 @@
 // made. It lies in memory leased by the receiver.
 //
 // Threads: exactly one sender and one receiver, in two processes or two threads.
-// Layout (RingShape): the lines are the receiver's credit, the sender's receipt for messages of the
+// Layout (RingShape): the lines are the receiver's credit, the sender's FIN for messages of the
 // other direction with the words for copying those cooperatively, and `depth` slots of one cache
 // line each. Elsewhere lie `depth` short payload buffers and at least as many long ones, to which
 // the sender gives pages when it first needs them. Invariants, argued in PROTOCOL.md: a cache line
 // has one writer, but for the words of cooperative copies; a slot and its buffers belong to the
-// sender from the receiver's release of turn t - depth to the sender's publication of turn t, and
-// to the receiver otherwise; memory of zeros is an empty ring.
+// sender from the receiver's release of fragment n - depth to the sender's publication of fragment
+// n, and to the receiver otherwise; memory of zeros is an empty ring.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,8 @@
 
 namespace ucg::shm {
 
-/// Which of a ring's buffers have pages. A long one may have only its first page.
+/// The sender's record of which of a ring's buffers have pages. A long one may have only its first
+/// page.
 class BackedBuffers {
   public:
     BackedBuffers() = default;
@@ -40,15 +41,17 @@ class BackedBuffers {
         : shape_(shape), per_bit_{per_bit(shape.depth, kBits), per_bit(shape.depth, kBits),
                                   per_bit(shape.long_buffers(), kLongBits)} {}
 
-    /// Have all buffers that a message of that length may use got pages, wherever it begins?
+    /// Returns whether all buffers that a message of that length may use have pages, wherever it
+    /// begins.
     bool suffice(std::uint64_t message_bytes) const {
         return message_bytes <= up_to_ ||
                (pages_ && message_bytes > shape_.short_bytes() && message_bytes <= kPageBytes);
     }
 
-    /// Backs the buffers that the message needs, which begins at place n of the round, and returns
-    /// flags that say how to cut it: those that are wanted, if there are pages for that.
-    /// `back(offset, bytes)` gives pages to bytes of the buffers, and says whether it could.
+    /// Gives pages to the buffers that the message needs, which begins at place n of the round.
+    /// Returns flags that say how to cut it: `wanted`, if there are pages for that, else kCutShort
+    /// or kCutToLines. `back(offset, bytes)` gives pages to bytes of the buffers, and returns
+    /// whether it could.
     template <typename Back>
     std::uint64_t prepare(std::uint64_t n, std::uint64_t message_bytes, std::uint64_t wanted,
                           Back back) {
@@ -59,15 +62,17 @@ class BackedBuffers {
         return cuts_short ? kCutShort : kCutToLines;
     }
 
-    /// Has any buffer got pages?
+    /// Returns whether any buffer has pages.
     bool any() const { return any_; }
 
   private:
     static constexpr std::uint32_t kBits = 64;
     static constexpr std::uint32_t kLongBits = 32;
+    /// Short buffers, first pages of long buffers, and whole long buffers.
     enum Kind : std::uint8_t { brief, page, whole, kinds };
 
-    /// Backs the buffers of all fragments, or, if these go around the ring, all of that kind.
+    /// Gives pages to the buffers of all fragments, or, if these go around the ring, to all buffers
+    /// of that kind. Returns whether it could.
     template <typename Back>
     bool fits(std::uint64_t n, std::uint64_t bytes, std::uint64_t flags, Back back) {
         const std::uint64_t most = (flags & kCutShort) != 0 ? shape_.depth : ~std::uint64_t{0};
@@ -108,7 +113,7 @@ class BackedBuffers {
         return true;
     }
 
-    /// Backs the buffers of one bit; whole long ones lie side by side.
+    /// Gives pages to the buffers that share a bit; whole long ones lie side by side.
     template <typename Back>
     bool fit_from(std::uint64_t first, Kind kind, Back back) {
         const std::uint64_t end = first + per_bit_[kind];
@@ -137,7 +142,7 @@ class BackedBuffers {
     std::uint32_t count_of(Kind kind) const {
         return kind == whole ? shape_.long_buffers() : shape_.depth;
     }
-    /// The bits of all buffers of that kind.
+    /// Returns the bits of all buffers of that kind.
     std::uint64_t all(Kind kind) const {
         const std::uint32_t bits = count_of(kind) / per_bit_[kind];
         return bits == kBits ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
@@ -161,28 +166,29 @@ class BackedBuffers {
     }
 
     RingShape shape_;
-    std::array<std::uint32_t, kinds> per_bit_ = {1, 1, 1};
+    std::array<std::uint32_t, kinds> per_bit_ = {1, 1, 1}; ///< Buffers for each bit of done_.
     std::uint64_t up_to_ = kInlineBytes; ///< Up to this length messages need no more pages.
-    bool pages_ = false;                 ///< Nor do those of one long fragment, of a page.
+    bool pages_ = false;                 ///< All long buffers have their first page.
     bool any_ = false;
-    std::array<std::uint64_t, kinds> done_ = {};
+    std::array<std::uint64_t, kinds> done_ = {}; ///< By kind: bits of buffers that have pages.
 };
 
 /// The sender's end of a ring.
 class RingSender {
   public:
     RingSender() = default;
-    /// `ring`, `buffers`: where the receiver's lines and buffers are mapped here, cache-line
-    /// aligned. `reverse`: the own lines, for messages from that receiver.
+    /// `ring` and `buffers` are where the receiver's lines and buffers are mapped here, cache-line
+    /// aligned. `reverse` are the own lines, for messages from that receiver.
     RingSender(std::byte* ring, std::byte* buffers, std::byte* reverse, const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
-          receipt_(reinterpret_cast<const RingReceipt*>(reverse + sizeof(RingCredit))),
-          cooperative_(reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) +
-                                                          sizeof(RingReceipt))),
+          fin_(reinterpret_cast<const RingFin*>(reverse + sizeof(RingCredit))),
+          cooperative_(
+              reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) + sizeof(RingFin))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape), backed_(shape) {}
 
-    /// Are fewer slots free? Reads the receiver's credit only when the copy of it says so.
+    /// Returns whether fewer than `slots` slots are free. Reads the receiver's credit only when the
+    /// last value read says so.
     bool full(std::uint64_t slots = 1) {
         if (sent_ + slots - released_ <= shape_.depth) {
             return false;
@@ -190,7 +196,8 @@ class RingSender {
         released_ = credit_->released.load(std::memory_order_acquire);
         return sent_ + slots - released_ > shape_.depth;
     }
-    /// Are fewer slots free than the begun message's fragment needs that begins at byte `moved`?
+    /// Returns whether fewer slots are free than the fragment needs that begins at byte `moved` of
+    /// the begun message.
     bool full_for(std::uint64_t message_bytes, std::uint64_t moved) {
         return full(slots_of(shape_, fragment_bytes(shape_, sent_, message_bytes, moved, cut_)));
     }
@@ -205,13 +212,14 @@ class RingSender {
         publish(slot, tag, bytes);
     }
 
-    /// From now on the first buffers are used again whenever the receiver has read all: they are in
-    /// caches, into which the buffers of all ranks of a processor do not fit, and have pages.
+    /// From now on the round of buffers begins anew whenever the receiver has read all: the first
+    /// buffers have pages and are in caches, into which all buffers of the ranks of a processor do
+    /// not fit.
     void reuse_buffers() { reuses_ = true; }
 
     /// Must be called before the first fragment of a message is sent. `back(data, bytes)` gives
-    /// pages to a part of the buffers and says whether it could; if not, the message goes in
-    /// shorter pieces.
+    /// pages to a part of the buffers and returns whether it could; if not, the message goes in
+    /// shorter fragments.
     template <typename Back>
     void begin(std::uint64_t message_bytes, Back back) {
         cut_ = message_bytes > kWholeBytes && distance_.far() ? kCutLong : 0;
@@ -254,32 +262,33 @@ class RingSender {
         return length;
     }
 
-    /// Has this end backed any of the receiver's buffers?
+    /// Returns whether this end has given pages to any of the receiver's buffers.
     bool has_backed() const { return backed_.any(); }
 
-    /// Has the receiver said that it can read this process's memory?
+    /// Returns whether the receiver has said that it can read this process's memory.
     bool receiver_reads() {
         receiver_reads_ =
             receiver_reads_ || credit_->reads_sender.load(std::memory_order_acquire) != 0;
         return receiver_reads_;
     }
 
-    /// With messages of at least so many bytes the sender measures how far the receiver is: it is
-    /// near if a read of its credit takes less than `near_ns`.
+    /// From now on the sender measures, with messages of at least so many bytes, how far the
+    /// receiver's core is: near if a read of its credit takes less than `near_ns`.
     void learn_distance(std::uint64_t bytes_min, std::uint32_t near_ns) {
         timed_bytes_min_ = bytes_min;
         distance_ = CoreDistance(near_ns);
     }
-    /// Does the receiver's core share no cache with the own one, as far as was measured?
+    /// Returns whether the receiver's core shares no cache with the own one, as far as was
+    /// measured.
     bool receiver_far() const { return distance_.far(); }
 
-    /// Are so many messages announced that no mark is left, by which the receiver could say that it
-    /// reads one more later?
+    /// Returns whether so many messages await their FIN that no mark is left, by which the receiver
+    /// could say that it reads one more later.
     bool all_marked() const { return marks_.all_taken(); }
 
-    /// Announces a message that stays at `data` until taken() of the mark that this returns.
+    /// Sends the RTS of a message that stays at `data` until taken() of the mark that this returns.
     /// REQUIRES: !full(), !all_marked(), and `data` lies in a segment or receiver_reads().
-    std::uint64_t announce(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
+    std::uint64_t send_rts(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
                            const Help& help) {
         const Elsewhere elsewhere = {data, marks_.take(sent_ + 1)};
         RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
@@ -288,20 +297,21 @@ class RingSender {
         slot.bytes = message_bytes | kElsewhere | (help.mapped ? kSenderHelps : 0) |
                      (help.anywhere ? kSenderWrites : 0);
         ++sent_;
-        slot.turn.store(sent_, std::memory_order_release);
+        slot.sequence.store(sent_, std::memory_order_release);
         if (message_bytes >= timed_bytes_min_) {
             time_credit(message_bytes);
         }
         return elsewhere.mark;
     }
 
-    /// The words for copying cooperatively the first announced message that is not taken.
+    /// Returns the words for copying cooperatively the first message that awaits its FIN.
     CooperativeCopy& cooperative() { return *cooperative_; }
 
-    /// The turn at which the message with that mark was announced.
-    std::uint64_t turn(std::uint64_t mark) const { return marks_.turn(mark); }
+    /// Returns the sequence number of the RTS of the message with that mark.
+    std::uint64_t sequence(std::uint64_t mark) const { return marks_.sequence(mark); }
 
-    /// Has the receiver read the message with that mark? Then the mark is free again.
+    /// Returns whether the receiver has read the message with that mark, whose FIN has come then;
+    /// if so, frees the mark.
     bool taken(std::uint64_t mark) {
         const bool read = passed(mark) && !remembered(mark);
         if (read) {
@@ -310,35 +320,39 @@ class RingSender {
         return read;
     }
 
-    /// Has the receiver said that it reads no private memory of this process any more? Afterwards
-    /// the answer of taken() for messages announced before is final. Those that the receiver has
-    /// not read have to be sent, and it says that it has taken them when they come.
-    bool declined() const { return receipt_->declined.load(std::memory_order_acquire) != 0; }
+    /// Returns whether the receiver has said that it reads no private memory of this process any
+    /// more. Afterwards the answer of taken() is final for private messages whose RTS was sent
+    /// before. Those that the receiver has not read have to be sent by the ring; it says that it
+    /// has taken them when they come.
+    bool declined() const { return fin_->declined.load(std::memory_order_acquire) != 0; }
 
-    /// Has the receiver read the message, or remembered it to read later ones first?
+    /// Returns whether the receiver has read the message, or has remembered it to read later ones
+    /// first.
     bool passed(std::uint64_t mark) const {
-        return receipt_->taken.load(std::memory_order_acquire) >= marks_.turn(mark);
+        return fin_->taken.load(std::memory_order_acquire) >= marks_.sequence(mark);
     }
 
   private:
-    static constexpr std::uint64_t kPrefetch = 1;
-    /// Messages for each that is timed, short and long ones.
+    static constexpr std::uint64_t kPrefetch = 1; ///< So many slots ahead of the next.
+    /// Of so many short or long messages one is timed.
     static constexpr unsigned kTimedPeriod = 16;
     static constexpr unsigned kTimedPeriodLong = 4;
     static constexpr unsigned kTimedAgain = 3; ///< After a read that told nothing.
     static constexpr std::uint64_t kTimedLongBytes = 64 << 10;
 
-    /// Where in the round of buffers the next fragment goes.
+    /// Returns the place in the round of buffers of the next fragment.
     std::uint64_t place() const { return sent_ - first_; }
 
-    /// Has the receiver read all? It says so once for several slots.
+    /// Returns whether the receiver has said that it has read all. It does so once for several
+    /// slots.
     bool emptied() {
         released_ = credit_->released.load(std::memory_order_acquire);
         return released_ == sent_;
     }
 
-    /// Times a read of the credit, if the receiver has written it since the last one. Such a read
-    /// may cost a long message some per cent, so there are few.
+    /// Times a read of the credit, now and then; it tells how far the receiver is if that has
+    /// written the credit since the last read. Such a read may cost a long message some per cent,
+    /// so there are few.
     void time_credit(std::uint64_t message_bytes) {
         const bool is_long = message_bytes >= kTimedLongBytes;
         if (++untimed_ < (is_long ? kTimedPeriodLong : kTimedPeriod)) {
@@ -356,36 +370,38 @@ class RingSender {
         }
     }
 
-    /// REQUIRES: passed(mark).
+    /// Returns whether the receiver will read the message later. REQUIRES: passed(mark).
     bool remembered(std::uint64_t mark) const {
-        const auto& word = receipt_->remembered[mark / RingReceipt::kMarkBits];
+        const auto& word = fin_->remembered[mark / RingFin::kMarkBits];
         return (word.load(std::memory_order_acquire) & mark_bit(mark)) != 0;
     }
 
-    /// Of a run only the first slot is written and read.
+    /// Publishes the fragment in `slot` and goes on by so many slots. Of a run only the first slot
+    /// is written and read.
     void publish(RingSlot& slot, std::uint64_t tag, std::uint64_t bytes, std::uint64_t slots = 1) {
         slot.tag = tag;
         slot.bytes = bytes;
-        slot.turn.store(sent_ + 1, std::memory_order_release);
+        slot.sequence.store(sent_ + 1, std::memory_order_release);
         sent_ += slots;
         // Stores leave the store buffer in order, and it holds some hundred at most: without a
-        // prefetch, a sender of one message after the other would wait for each line in turn.
+        // prefetch, a sender of one message after the other would wait for one line after the
+        // other.
         if (sent_ + kPrefetch - released_ < shape_.depth) {
             prefetch_for_write(&slots_[(sent_ + kPrefetch) & (shape_.depth - 1)]);
         }
     }
 
     RingCredit* credit_ = nullptr;
-    const RingReceipt* receipt_ = nullptr;
+    const RingFin* fin_ = nullptr;
     CooperativeCopy* cooperative_ = nullptr;
     RingSlot* slots_ = nullptr;
     std::byte* buffers_ = nullptr;
     RingShape shape_;
-    std::uint64_t sent_ = 0;
+    std::uint64_t sent_ = 0;     ///< Slots, in all.
     std::uint64_t released_ = 0; ///< The last credit that was read.
-    std::uint64_t first_ = 0;    ///< The fragment for which the round of buffers began anew.
+    std::uint64_t first_ = 0;    ///< The slot number at which the round of buffers began anew.
     bool reuses_ = false;
-    std::uint64_t cut_ = 0; ///< How the message is cut that is being sent.
+    std::uint64_t cut_ = 0; ///< kCut flags of the message that is being sent.
     BackedBuffers backed_;
     CopyPace pace_;
     bool receiver_reads_ = false;
@@ -395,9 +411,9 @@ class RingSender {
     Marks marks_;
 };
 
-/// A message that the receiver remembers.
+/// A message that the receiver remembers, to read it later.
 struct ReadLater {
-    std::uint64_t turn = 0; ///< 0: none.
+    std::uint64_t sequence = 0; ///< Of its RTS; 0: there is no message.
     std::uint64_t mark = 0;
 };
 
@@ -405,66 +421,69 @@ struct ReadLater {
 class RingReceiver {
   public:
     RingReceiver() = default;
-    /// `ring`, `buffers`: in the own memory, cache-line aligned. `reverse`: where the sender's
-    /// lines for messages of this receiver are mapped here.
+    /// `ring` and `buffers` are in the own memory, cache-line aligned. `reverse` is where the
+    /// sender's lines, for messages of this receiver, are mapped here.
     RingReceiver(std::byte* ring, const std::byte* buffers, std::byte* reverse,
                  const RingShape& shape)
         : credit_(reinterpret_cast<RingCredit*>(ring)),
-          receipt_(reinterpret_cast<RingReceipt*>(reverse + sizeof(RingCredit))),
-          cooperative_(reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) +
-                                                          sizeof(RingReceipt))),
+          fin_(reinterpret_cast<RingFin*>(reverse + sizeof(RingCredit))),
+          cooperative_(
+              reinterpret_cast<CooperativeCopy*>(reverse + sizeof(RingCredit) + sizeof(RingFin))),
           slots_(reinterpret_cast<RingSlot*>(ring + RingShape::head_bytes())), buffers_(buffers),
           shape_(shape) {}
 
-    /// Is the next fragment there?
-    bool ready() const { return head().turn.load(std::memory_order_acquire) == received_ + 1; }
+    /// Returns whether the next fragment or RTS is there.
+    bool ready() const { return head().sequence.load(std::memory_order_acquire) == received_ + 1; }
 
-    /// Is the next fragment there, and is it the whole of a message of that name and length?
+    /// Returns whether the next fragment is there and is the whole of a message of that name and
+    /// length, in a line.
     bool holds(std::uint64_t name, std::uint64_t bytes) const {
         const RingSlot& slot = head();
-        return slot.turn.load(std::memory_order_acquire) == received_ + 1 && slot.tag == name &&
+        return slot.sequence.load(std::memory_order_acquire) == received_ + 1 && slot.tag == name &&
                slot.bytes == bytes && bytes <= kInlineBytes;
     }
 
-    /// Tag and length of the message whose fragment is next. REQUIRES: ready().
+    /// Return tag and length of the message whose fragment or RTS is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
     std::uint64_t message_bytes() const { return head().bytes & ~kMessageFlags; }
-    /// The turn of the next fragment, whether or not that is there.
-    std::uint64_t turn() const { return received_ + 1; }
+    /// Returns the sequence number of the next fragment or RTS, whether or not that is there.
+    std::uint64_t sequence() const { return received_ + 1; }
 
-    /// Where the message is, if it is announced and does not come by the ring. REQUIRES: ready().
+    /// Returns where the message is, if an RTS is at the head; none if the message comes by the
+    /// ring. REQUIRES: ready().
     std::optional<RemoteBytes> elsewhere() const {
         if ((head().bytes & kElsewhere) == 0) {
             return std::nullopt;
         }
-        return announced().data;
+        return rts().data;
     }
 
-    /// What the sender of the message at the head offers. REQUIRES: elsewhere() has a value.
+    /// Returns what the sender of the message at the head offers. REQUIRES: elsewhere() has a
+    /// value.
     Help help() const {
         return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }
 
-    /// The words for copying cooperatively the message at the head if that is elsewhere, or the one
-    /// that comes next.
+    /// Returns the words for copying cooperatively the message whose RTS is at the head, or comes
+    /// next.
     CooperativeCopy& cooperative() { return *cooperative_; }
 
     /// Tells the sender that its memory can be read.
     void offer_reading() { credit_->reads_sender.store(1, std::memory_order_release); }
 
-    /// Frees the slot of a message that was elsewhere, and says that it was read: from now on the
-    /// sender may change it, and even free all memory that it shares with this rank. REQUIRES:
-    /// ready(), elsewhere() has a value.
+    /// Frees the slot of the RTS at the head and sends the FIN, which says that the message was
+    /// read: from now on the sender may change it, and even free all memory that it shares with
+    /// this rank. REQUIRES: ready(), elsewhere() has a value.
     void take() {
         release();
         taken_ = received_;
-        receipt_->taken.store(taken_, std::memory_order_release);
+        fin_->taken.store(taken_, std::memory_order_release);
     }
 
-    /// Frees the slot of a message that is elsewhere and that the caller will read later. It then
+    /// Frees the slot of the RTS at the head, whose message the caller will read later; it then
     /// calls take() with what this returns. REQUIRES: as take().
     ReadLater remember() {
-        const ReadLater message = {received_ + 1, announced().mark};
+        const ReadLater message = {received_ + 1, rts().mark};
         // This comes before any later message is said to be taken. Release: the store may be the
         // first that shows the sender another mark of the word clear, and a relaxed store would not
         // be in the release sequence of the store that cleared that one.
@@ -475,25 +494,26 @@ class RingReceiver {
         return message;
     }
 
-    /// Says that the remembered message was read: the sender may change it. REQUIRES: remember()
-    /// returned `message`.
+    /// Sends the FIN of a remembered message, which was read: the sender may change it. REQUIRES:
+    /// remember() returned `message`.
     void take(const ReadLater& message) {
-        if (taken_ < message.turn) { // Those before it were read, or are remembered.
-            taken_ = message.turn;
-            receipt_->taken.store(taken_, std::memory_order_release);
+        if (taken_ < message.sequence) { // Those before it were read, or are remembered.
+            taken_ = message.sequence;
+            fin_->taken.store(taken_, std::memory_order_release);
         }
         std::atomic<std::uint64_t>& word = marks(message);
         word.store(word.load(std::memory_order_relaxed) & ~mark_bit(message.mark),
                    std::memory_order_release);
     }
 
-    /// Says that this end reads no private memory of the sender any more. Messages announced there
-    /// and not taken will come by the ring; they must be remembered until then, and taken when they
-    /// come.
-    void decline() { receipt_->declined.store(1, std::memory_order_release); }
+    /// Says that this end reads no private memory of the sender any more. Private messages whose
+    /// RTS has come and that are not taken will come by the ring; they must be remembered until
+    /// then, and taken when they come.
+    void decline() { fin_->declined.store(1, std::memory_order_release); }
 
-    /// The next fragment, which begins at byte `moved` of its message, in its buffer, where it may
-    /// be read until pass(). Empty if it travels in a line. REQUIRES: ready(), no elsewhere().
+    /// Returns the next fragment, which begins at byte `moved` of its message, in its buffer, where
+    /// it may be read until pass(). Empty if it travels in a line. REQUIRES: ready(), no
+    /// elsewhere().
     std::span<const std::byte> fragment(std::uint64_t moved) const {
         const RingSlot& slot = head();
         const std::uint64_t length = next_bytes(slot, moved);
@@ -523,22 +543,22 @@ class RingReceiver {
 
   private:
     const RingSlot& head() const { return slots_[received_ & (shape_.depth - 1)]; }
-    Elsewhere announced() const {
+    Elsewhere rts() const {
         Elsewhere elsewhere;
         std::memcpy(&elsewhere, head().payload.data(), sizeof(elsewhere));
         return elsewhere;
     }
     std::atomic<std::uint64_t>& marks(const ReadLater& message) {
-        return receipt_->remembered[message.mark / RingReceipt::kMarkBits];
+        return fin_->remembered[message.mark / RingFin::kMarkBits];
     }
     std::uint64_t next_bytes(const RingSlot& slot, std::uint64_t moved) const {
         return fragment_bytes(shape_, received_, slot.bytes & ~kMessageFlags, moved,
                               slot.bytes & kCut);
     }
 
-    /// The credit is stored once for several slots, since each store takes its line from a sender
-    /// that polls it. The sender is never stuck because the rest was not stored: when it waits,
-    /// most of the ring is unread.
+    /// Gives slots back. The credit is stored once for several slots, since each store takes its
+    /// line from a sender that polls it. The sender is never stuck because the rest was not stored:
+    /// when it waits, most of the ring is unread.
     void release(std::uint64_t slots = 1) {
         received_ += slots;
         if (received_ - credited_ >= shape_.depth / kCreditsPerRing) {
@@ -551,17 +571,17 @@ class RingReceiver {
     }
 
     static constexpr std::uint32_t kCreditsPerRing = 4;
-    static constexpr std::uint64_t kPrefetch = 2;
+    static constexpr std::uint64_t kPrefetch = 2; ///< So many slots ahead of the next.
 
     RingCredit* credit_ = nullptr;
-    RingReceipt* receipt_ = nullptr;
+    RingFin* fin_ = nullptr;
     CooperativeCopy* cooperative_ = nullptr;
     const RingSlot* slots_ = nullptr;
     const std::byte* buffers_ = nullptr;
     RingShape shape_;
-    std::uint64_t received_ = 0;
+    std::uint64_t received_ = 0; ///< Slots, in all.
     std::uint64_t credited_ = 0; ///< The last credit that was stored.
-    std::uint64_t taken_ = 0;    ///< The last receipt that was stored.
+    std::uint64_t taken_ = 0;    ///< The last RingFin::taken that was stored.
 };
 
 } // namespace ucg::shm

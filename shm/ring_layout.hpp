@@ -1,5 +1,5 @@
 // What lies where in a ring of messages, who writes it, and how messages are cut into fragments.
-// ring.hpp says what a ring is.
+// ring.hpp says what a ring is. RTS and FIN: PROTOCOL.md, "Messages that stay where they are".
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,27 @@
 
 namespace ucg::shm {
 
-/// Bytes of a message that travel in the slot's line itself, beside the word that announces them.
+/// The longest fragment, in bytes, that travels in the slot's line itself, beside its sequence
+/// number.
 inline constexpr std::uint64_t kInlineBytes = 40;
 
-/// What a sender offers to do for messages that it announces.
+/// What a sender offers in an RTS: to copy a part of the message itself.
 struct Help {
-    bool mapped = false;   ///< Copy a part into the receiver's segment.
-    bool anywhere = false; ///< Into any memory of the receiver's.
+    bool mapped = false;   ///< It copies into the receiver's segment.
+    bool anywhere = false; ///< It copies into any memory of the receiver's process.
 
+    /// Returns whether the sender would copy to `target`.
     bool reaches(const RemoteBytes& target) const { return target.place != 0 ? mapped : anywhere; }
 };
 
-/// One line carries payload and turn together: a short message costs one transfer between caches.
+/// A fragment of a message, or an RTS. One line carries payload and sequence number together: a
+/// short message costs one transfer between caches.
 struct alignas(kCacheLine) RingSlot {
-    std::atomic<std::uint64_t> turn; ///< n + 1 once the n-th fragment of the ring is there.
-    std::uint64_t tag;               ///< The message's name; the ring does not look at it.
-    std::uint64_t bytes;             ///< Of the whole message, in each of its fragments; with
-                                     ///< kElsewhere, `payload` says where it is (RemoteBytes).
-    /// A fragment that fits; else the place of its buffer in the round, which its sender chooses.
+    std::atomic<std::uint64_t> sequence; ///< n + 1 once the n-th fragment of the ring is there.
+    std::uint64_t tag;                   ///< The message's name; the ring does not look at it.
+    std::uint64_t bytes; ///< Of the whole message, in each of its fragments; with flags.
+    /// The fragment, if it fits; else the place of its buffer in the round of buffers, which its
+    /// sender chooses. With kElsewhere, an Elsewhere.
     std::array<std::byte, kInlineBytes> payload;
 
     void set_place(std::uint64_t place) { std::memcpy(payload.data(), &place, sizeof(place)); }
@@ -44,54 +47,58 @@ struct alignas(kCacheLine) RingSlot {
 };
 static_assert(sizeof(RingSlot) == kCacheLine);
 
-/// Marks a message that stays in the sender's own memory, where the receiver reads it.
+// Flags in RingSlot::bytes.
+
+/// The slot is the RTS of a message that stays in the sender's memory, where the receiver reads it.
 inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
-/// And one of which the sender copies a part if it is let: to the receiver's segment, or to its
-/// private memory as well.
+/// In an RTS: the sender copies a part if the receiver lets it, to the receiver's segment, or to
+/// its private memory as well (Help).
 inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
-/// How a message is cut, where memory is too short for the usual buffers,
+/// How a message is cut into fragments where memory is too short for the usual buffers: into
+/// fragments of at most kShortBytes, or of at most kInlineBytes.
 inline constexpr std::uint64_t kCutShort = std::uint64_t{1} << 60;
 inline constexpr std::uint64_t kCutToLines = std::uint64_t{1} << 59;
-/// and where the receiver's core is far: into fewer pieces, since the first lines of each take as
-/// long as it takes to learn that there is one.
+/// The message is cut into fewer and longer fragments, since the receiver's core is far: the first
+/// lines of each fragment take as long as it takes to learn that there is one.
 inline constexpr std::uint64_t kCutLong = std::uint64_t{1} << 58;
 inline constexpr std::uint64_t kCut = kCutShort | kCutToLines | kCutLong;
 inline constexpr std::uint64_t kMessageFlags = kElsewhere | kSenderHelps | kSenderWrites | kCut;
 
-/// What a slot's payload says of a message that stays with its sender.
+/// The payload of an RTS.
 struct Elsewhere {
-    RemoteBytes data;
+    RemoteBytes data;       ///< Where the message lies.
     std::uint64_t mark = 0; ///< By which the receiver says that it reads the message later.
 };
 static_assert(sizeof(Elsewhere) <= kInlineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "atomics between processes");
 
-/// How many fragments the receiver has done with. Alone on two lines, since processors fetch lines
+/// What the receiver of the ring tells its sender. Alone on two lines, since processors fetch lines
 /// in pairs.
 struct alignas(2 * kCacheLine) RingCredit {
-    std::atomic<std::uint64_t> released;
+    std::atomic<std::uint64_t> released;     ///< Slots that the receiver has given back, in all.
     std::atomic<std::uint64_t> reads_sender; ///< 1 once the receiver can read the sender's memory.
 };
 
-/// How far the sender of the ring has read what the ring's owner announced to it, in the ring of
-/// the other direction. It lies here because the owner waits for it: the sender's own memory may be
-/// gone by then.
-struct alignas(2 * kCacheLine) RingReceipt {
+/// The FINs for messages whose RTS the ring's owner has sent in the ring of the other direction:
+/// how far this ring's sender has read them. They lie here because the owner waits for them: the
+/// memory of this ring's sender may be gone by then.
+struct alignas(2 * kCacheLine) RingFin {
     static constexpr std::size_t kMarkBits = 64;
-    /// Messages that can be announced and unread at a time.
+    /// The most messages that can await their FIN at a time.
     static constexpr std::size_t kMarks = 14 * kMarkBits;
 
-    std::atomic<std::uint64_t> taken; ///< All up to that turn were read, except these.
+    /// Messages whose RTS has this or a lower sequence number were read, except those remembered.
+    std::atomic<std::uint64_t> taken;
     /// A bit for each mark: its message is remembered, to be read later.
     std::array<std::atomic<std::uint64_t>, kMarks / kMarkBits> remembered;
-    /// 1 once the receiver cannot read the owner's private memory any more: what it has not read
-    /// of that by then has to come by the ring.
+    /// 1 once this ring's sender cannot read the owner's private memory any more: what it has not
+    /// read of that by then has to come by the ring.
     std::atomic<std::uint64_t> declined;
 };
-static_assert(sizeof(RingReceipt) == 2 * kCacheLine);
+static_assert(sizeof(RingFin) == 2 * kCacheLine);
 
-/// Fragments up to this length have buffers of one page.
+/// Fragments up to this length use only the first page of a long buffer.
 inline constexpr std::uint64_t kPageBytes = 4096;
 
 /// Messages up to this length travel whole, where the slots are that long: a second fragment's line
@@ -99,8 +106,8 @@ inline constexpr std::uint64_t kPageBytes = 4096;
 /// kCutLong all that fit into a slot do.
 inline constexpr std::uint64_t kWholeBytes = 8192;
 
-/// Fragments up to this length have buffers of their own, side by side: a ring of short messages
-/// touches five pages, where buffers of 16 KiB would cost a page for each.
+/// Fragments up to this length have short buffers of their own, side by side: a ring of short
+/// messages touches five pages, where buffers of 16 KiB would cost a page for each.
 inline constexpr std::uint64_t kShortBytes = 1024;
 
 /// The dimensions of a ring, equal on both sides.
@@ -108,12 +115,14 @@ struct RingShape {
     std::uint32_t depth = 0; ///< Slots; a power of two.
     /// The longest fragment that takes one slot; a multiple of the cache line.
     std::uint32_t slot_bytes = 0;
-    /// Buffers that fragments longer than kPageBytes take in turn, a power of two; fewer than
-    /// slots: as many. With more of them than the receiver's own cache holds, the sender finds
-    /// each in a cache that both share, where it writes several times faster. New pages take long,
-    /// so the first fragments of a ring, which may be all, do with as many as slots.
+    /// How many buffers fragments longer than kPageBytes use one after the other, a power of two;
+    /// if it is less than `depth`, there are `depth`. With more of them than the receiver's own
+    /// cache holds, the sender finds each in a cache that both share, where it writes several times
+    /// faster. New pages take long, so the first fragments of a ring, which may be all, do with as
+    /// many as slots.
     std::uint32_t buffers = 0;
 
+    /// Returns the bytes of the head and the slots.
     std::uint64_t lines_bytes() const {
         return round_up(head_bytes() + depth * sizeof(RingSlot), 2 * kCacheLine);
     }
@@ -123,9 +132,10 @@ struct RingShape {
     std::uint32_t long_buffers() const {
         return slot_bytes > kPageBytes ? std::max(buffers, depth) : depth;
     }
-    /// 0 where slots are so short that they need none.
+    /// Returns the length of a short buffer; 0 where slots are so short that there are none.
     std::uint64_t short_bytes() const { return slot_bytes > kPageBytes ? kShortBytes : 0; }
-    /// From the start of the first buffer, of a fragment of `bytes` at place n of the round.
+    /// Returns the offset, from the start of the first buffer, of the buffer for a fragment of
+    /// `bytes` at place n of the round.
     std::uint64_t buffer_offset(std::uint64_t n, std::uint64_t bytes) const {
         if (bytes <= short_bytes()) {
             return (n & (depth - 1)) * short_bytes();
@@ -135,37 +145,41 @@ struct RingShape {
     std::uint64_t long_offset(std::uint64_t index) const {
         return depth * short_bytes() + index * slot_bytes;
     }
-    /// The long buffer at place n: one that a slot's turn passes on with the slot.
+    /// Returns the index of the long buffer at place n. Until every slot has been used kFirstRounds
+    /// times there are only as many buffers as slots.
     std::uint64_t long_index(std::uint64_t n) const {
-        return n & ((n < kFirstTurns * depth ? depth : long_buffers()) - 1);
+        return n & ((n < kFirstRounds * depth ? depth : long_buffers()) - 1);
     }
     static constexpr std::uint64_t head_bytes() {
-        return sizeof(RingCredit) + sizeof(RingReceipt) + sizeof(CooperativeCopy);
+        return sizeof(RingCredit) + sizeof(RingFin) + sizeof(CooperativeCopy);
     }
     bool operator==(const RingShape&) const = default;
 
   private:
-    static constexpr std::uint64_t kFirstTurns = 64;
+    static constexpr std::uint64_t kFirstRounds = 64;
 };
 
-/// So many slots with their buffers, side by side, are one fragment of a long message: processors
-/// copy long pieces faster than several short ones.
+/// In a long message one fragment takes so many slots with their buffers, side by side (a run):
+/// processors copy long pieces faster than several short ones.
 inline constexpr std::uint32_t kRunSlots = 4;
-/// A message that is one way only takes as long as its pieces and one more; so it has that many.
+/// A message has runs if it is at least so many of them long: one that goes one way only takes as
+/// long as its pieces and one more.
 inline constexpr std::uint32_t kRunsOfMessage = 4;
 
-/// How many slots a fragment of that length takes.
+/// Returns how many slots a fragment of that length takes.
 inline std::uint64_t slots_of(const RingShape& shape, std::uint64_t fragment_bytes) {
     return fragment_bytes <= shape.slot_bytes ? 1 : divide_up(fragment_bytes, shape.slot_bytes);
 }
 
-/// With kCutLong, so many are one of a message that has at least that many of them.
+/// With kCutLong, shorter messages have runs of kShortRunSlots slots, if they are at least
+/// kShortRunsOfMessage of these long.
 inline constexpr std::uint32_t kShortRunSlots = 2;
 inline constexpr std::uint32_t kShortRunsOfMessage = 2;
 
-/// How many slots, from number n on, are one fragment where so much of a message is left. Runs lie
-/// at multiples of their length, so that none goes around the ring. In a ring of few slots a sender
-/// that waits for a run of them might wait for credit that the receiver holds back.
+/// Returns how many slots, from number n on, the next fragment takes if `rest` bytes of the message
+/// are left. Runs lie at multiples of their length, so that none goes around the ring. Rings of few
+/// slots have none: a sender that waits for a run might wait for credit that the receiver holds
+/// back.
 inline std::uint32_t run_slots(const RingShape& shape, std::uint64_t n, std::uint64_t message_bytes,
                                std::uint64_t rest, std::uint64_t flags) {
     const auto fits = [&](std::uint32_t slots, std::uint32_t of_message) {
@@ -182,10 +196,10 @@ inline std::uint32_t run_slots(const RingShape& shape, std::uint64_t n, std::uin
                                                                                 : 1;
 }
 
-/// The length of fragment number n of a ring, which begins at byte `moved` of its message; both
-/// sides derive it from these, the message's length and its kCut flags. Messages that do not travel
-/// whole are cut at least in two, so that the receiver copies one part out while the sender copies
-/// the next in. Fragments of at most kInlineBytes travel in the line.
+/// Returns the length of fragment number n of a ring, which begins at byte `moved` of its message;
+/// both sides derive it from these, the message's length and its kCut flags. Messages that do not
+/// travel whole are cut at least in two, so that the receiver copies one part out while the sender
+/// copies the next in. Fragments of at most kInlineBytes travel in the line.
 inline std::uint64_t fragment_bytes(const RingShape& shape, std::uint64_t n,
                                     std::uint64_t message_bytes, std::uint64_t moved,
                                     std::uint64_t flags = 0) {

@@ -7,6 +7,7 @@
 
 enum { NO_EXEC_SEAL = 0x0008 }; /* MFD_NOEXEC_SEAL, newer than some headers. */
 
+/* Makes a memfd that cannot be executed, where the kernel knows that. */
 static int anonymous_file(void) {
     const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
     /* Systems with vm.memfd_noexec=2 refuse executable files; kernels before 6.3 refuse the flag.

@@ -12,10 +12,10 @@ extern "C" {
 #endif
 
 /*
- * The descriptor, closed on exec, of a new memfd of `bytes` zeros, none of them backed by a page
- * yet, sealed against a change of size. On failure -1, errno, and the failed step's name in
- * *step_p. REQUIRES: bytes <= RLIMIT_FSIZE; a longer file is a signal and not an error. Allocates
- * nothing.
+ * Returns the descriptor, closed on exec, of a new memfd of `bytes` zeros, none of them backed by a
+ * page yet, sealed against a change of size. On failure returns -1, with errno, and sets *step_p to
+ * the failed step's name. REQUIRES: bytes <= RLIMIT_FSIZE; a longer file is a signal and not an
+ * error. Allocates nothing.
  */
 int ucg_shm_sealed_file(uint64_t bytes, const char** step_p);
 

@@ -23,8 +23,8 @@ Status system_failure(const char* what) {
     return failure(code, "shared memory: {} failed: {}", what, std::strerror(errno));
 }
 
-/// Does the system back what is mapped from now on before anybody touches it, since the program has
-/// all of it locked in memory (mlockall(MCL_FUTURE))?
+/// Returns whether the system gives pages to what is mapped from now on before it is touched, since
+/// the program has all of it locked in memory (mlockall(MCL_FUTURE)).
 bool maps_are_backed() {
     void* page =
         ::mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -37,19 +37,20 @@ bool maps_are_backed() {
     return backed;
 }
 
-/// Maps the file's first `bytes` over what is at `base`. Null, or the system call that failed.
+/// Maps the file's first `bytes` over what is at `base`. Returns null, or the system call that
+/// failed.
 const char* map_over(std::byte* base, std::uint64_t bytes, int file) {
     constexpr int kAccess = PROT_READ | PROT_WRITE;
-    // What is locked and can be touched is backed at once, holes and all. So it cannot be until it
-    // is unlocked. Elsewhere it can from the beginning: valgrind goes through the bytes of what it
-    // may touch later one by one, which takes seconds.
+    // Memory that is locked and can be touched gets pages at once, holes and all. So it is mapped
+    // without access until it is unlocked. Otherwise it has access from the beginning: when access
+    // changes, valgrind goes through the bytes one by one, which takes seconds.
     const bool backed = maps_are_backed();
     if (::mmap(base, bytes, backed ? PROT_NONE : kAccess, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
                file, 0) == MAP_FAILED) {
         return "mmap";
     }
-    // Locked, it would count against the limit of such memory as a whole, even if it is backed by
-    // what is touched alone (MCL_ONFAULT).
+    // If it were locked, all of it would count against the limit of locked memory, even if only
+    // what is touched gets pages (MCL_ONFAULT).
     ::munlock(base, bytes);
     return backed && ::mprotect(base, bytes, kAccess) != 0 ? "mprotect" : nullptr;
 }
@@ -76,7 +77,7 @@ Status back_pages(std::byte* data, std::uint64_t bytes) {
                 return Status(Code::unsupported,
                               "shared memory: Linux 5.14 backs pages by address");
             }
-            errno = errno == EFAULT ? ENOMEM : errno; // What a touch would be told by SIGBUS.
+            errno = errno == EFAULT ? ENOMEM : errno; // A touch would raise SIGBUS.
             return system_failure("madvise");
         }
     }
@@ -180,13 +181,14 @@ Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
     return Status();
 }
 
-/// By address, which is right even when the program has closed the descriptor.
+/// Gives pages to a range, by address, which is right even when the program has closed the
+/// descriptor.
 Status Segment::back(std::uint64_t offset, std::uint64_t bytes) {
     const Status status = back_pages(base_ + offset, bytes);
     return status.code() == Code::unsupported ? allocate(offset, bytes) : status;
 }
 
-/// For Linux before 5.14.
+/// Gives pages to a range by the descriptor, on Linux before 5.14.
 Status Segment::allocate(std::uint64_t offset, std::uint64_t bytes) {
     // In steps: a signal undoes the whole of a call, and a periodic one would undo a long call
     // forever.
@@ -213,7 +215,7 @@ void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
     if (::madvise(base_ + offset, bytes, MADV_REMOVE) == 0) {
         return;
     }
-    // Memory that the program has locked.
+    // MADV_REMOVE fails for memory that the program has locked.
     const int file = file_.get();
     if (file < 0 || ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0) {

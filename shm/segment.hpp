@@ -1,6 +1,6 @@
-// One mapping of one memfd, between two pages that nobody can touch: who runs beyond its end does
-// not write into its neighbour. The file has no name and is unlinked by birth: when the last
-// process that holds it is gone, by whatever signal, so is the memory.
+// One mapping of one memfd, between two pages that nobody can touch: code that runs beyond its end
+// does not write into its neighbour. The file has no name: when the last process that holds it is
+// gone, by whatever signal, so is the memory.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,27 @@
 
 namespace ucg::shm {
 
+/// Memory that several processes map.
 class Segment {
   public:
-    /// A new file of `bytes` zeros, none of them backed by a page yet, sealed against a change of
-    /// size, so that no process can make another one's access fail with SIGBUS by truncating it.
+    /// Makes and maps a new file of `bytes` zeros, none of them backed by a page yet, sealed
+    /// against a change of size, so that no process can make another one's access fail with SIGBUS
+    /// by truncating it.
     static Result<std::unique_ptr<Segment>> create(std::uint64_t bytes);
 
     /// Maps a file that another process created. Refuses one that is shorter than `bytes` or that
     /// could be shortened.
     static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes);
 
-    /// The same of a file of which a part is the caller's, who keeps a descriptor to pass on.
+    /// Like adopt(), for a file of which a part is the caller's: keeps the descriptor, to pass it
+    /// on.
     static Result<std::unique_ptr<Segment>> join(Descriptor file, std::uint64_t bytes);
 
-    /// The segment of the preloaded libucg_heap.so, which has mapped it for the whole life of the
-    /// process and serves the program's malloc from a part of it; null when nothing is preloaded,
-    /// or another heap of this process has it. The destructor gives it back.
+    /// Returns the segment of the preloaded libucg_heap.so, which has mapped it for the whole life
+    /// of the process and serves the program's malloc from a part of it; null when nothing is
+    /// preloaded, or another heap of this process has it. The destructor gives it back.
     static std::unique_ptr<Segment> of_process();
-    /// Is libucg_heap.so preloaded?
+    /// Returns whether libucg_heap.so is preloaded.
     static bool process_has_one();
 
     Segment(const Segment&) = delete;
@@ -38,23 +41,25 @@ class Segment {
 
     std::byte* base() const { return base_; }
     std::uint64_t bytes() const { return bytes_; }
-    /// The part, from the start, that the owner of this object may reserve and discard.
+    /// Returns the length of the part, from the start, that the owner of this object may reserve
+    /// and discard.
     std::uint64_t own_bytes() const { return own_bytes_; }
-    /// Of a segment that was created or joined, for one system call; an adopted one has none. -1
-    /// when the program has closed it.
+    /// Returns the descriptor of a segment that was created or joined, for one system call; -1 when
+    /// the program has closed it, and for an adopted one, which has none.
     int descriptor() const { return file_.get(); }
 
     /// Backs a range with zeroed pages, on the caller's NUMA node by the usual first-touch policy.
     /// Exhaustion is out_of_memory here and never a signal later. Core files of this process hold
-    /// it, and nothing else of any segment. REQUIRES: not adopted, the caller's part, page-aligned.
+    /// what is reserved, and nothing else of any segment. REQUIRES: the segment is not adopted, and
+    /// the range lies in the caller's part and is page-aligned.
     Status reserve(std::uint64_t offset, std::uint64_t bytes);
 
     /// Returns the pages of a range to the system: it reads as zeros. What the program has locked
     /// in memory (mlockall) may stay there. REQUIRES: as reserve().
     void discard(std::uint64_t offset, std::uint64_t bytes);
 
-    /// From now on nobody of this process can touch the pages before and after a range.
-    /// REQUIRES: nobody uses them, page-aligned.
+    /// From now on this process cannot touch the pages before and after a range. REQUIRES: it does
+    /// not use them, and the range is page-aligned.
     void guard(std::uint64_t offset, std::uint64_t bytes);
 
   private:
@@ -68,17 +73,18 @@ class Segment {
     std::byte* base_;
     std::uint64_t bytes_;
     std::uint64_t own_bytes_;
-    bool of_process_ = false; ///< Mapped, and to be unmapped, by nobody but the preloaded library.
+    bool of_process_ = false; ///< Mapped by the preloaded library, which alone may unmap it.
 };
 
-/// Can pages of a mapping be backed by whoever is about to write them (Linux 5.14)?
+/// Returns whether any process that maps a file can back its pages before it writes them
+/// (Linux 5.14).
 bool backs_pages();
 
 /// Backs the pages of some bytes of any mapped segment. Exhaustion is out_of_memory here and never
 /// a signal later; unsupported where the kernel cannot do it.
 Status back_pages(std::byte* data, std::uint64_t bytes);
 
-/// Bytes of a page of memory.
+/// Returns the bytes of a page of memory.
 std::uint64_t page_bytes();
 
 } // namespace ucg::shm

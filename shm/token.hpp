@@ -1,6 +1,6 @@
-// 128 random bits: a heap's name, which its socket bears and so anybody of the host can read, or
-// its key, which nobody learns but by its address. Knowing the key is half of the right to map the
-// heap; the other half is being the same user.
+// 128 random bits: a heap's name, which is also that of its socket, so that anybody on the host can
+// read it; or its key, which nobody learns but by the heap's address. Knowing the key is half of
+// the right to map the heap; the other half is being the same user.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 
 namespace ucg::shm {
 
+/// A name or a key.
 struct Token {
     std::array<std::uint64_t, 2> bits = {};
 
@@ -19,10 +20,10 @@ struct Token {
     auto operator<=>(const Token&) const = default; // NOLINT(modernize-use-nullptr)
 };
 
-/// Fails with io_error when the system has no random numbers.
+/// Returns a new token. Fails with io_error when the system has no random numbers.
 Result<Token> random_token();
 
-/// 32 hexadecimal digits.
+/// Returns the token as 32 hexadecimal digits.
 std::string to_text(const Token& token);
 
 } // namespace ucg::shm

@@ -1,8 +1,8 @@
-// Work that several ranks divide, unit by unit: a word from which each takes the next unit and in
-// which each says that one is done (PROTOCOL.md, "Units that whoever comes does").
+// Work that several ranks divide, unit by unit: a word from which each rank takes the next unit and
+// in which each says that one is done (PROTOCOL.md, "Units that whoever comes does").
 //
 // The word lies in the memory of the rank whose part of a collective it counts. Memory of zeros is
-// a word of no collective's.
+// a word that belongs to no collective.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,15 @@
 
 namespace ucg::shm {
 
+/// Counts the units taken and done of one part of a collective, in one word. Any thread of any
+/// process that maps it.
 class UnitWord {
   public:
     static constexpr unsigned kCountBits = 20;
     static constexpr std::uint64_t kUnitsMax = (std::uint64_t{1} << kCountBits) - 1;
 
-    /// Of which collective the word is: by its sequence, as far as there are bits.
+    /// Names the collective to which the word belongs: its sequence number, as far as there are
+    /// bits.
     struct Name {
         std::uint64_t bits = 0;
 
@@ -29,22 +32,23 @@ class UnitWord {
     struct Counts {
         std::uint64_t taken = 0;
         std::uint64_t done = 0;
-        bool closed = false; ///< Nobody takes any more.
+        bool closed = false; ///< No unit can be taken any more.
     };
 
-    /// The owner's. Release: who finds the word so, and not as that of an earlier collective, knows
-    /// that this one is over, with all that was written in it.
+    /// Begins the part of that collective. For the owner alone. Release: a rank that looks for an
+    /// earlier collective and finds this name knows that the earlier one is over, with all that was
+    /// written in it.
     void open(Name name) { word_.store(name.bits << kNameShift, std::memory_order_release); }
 
-    // Anybody's.
+    // For any rank.
 
-    /// What the word says; nothing if it is another collective's.
+    /// Returns what the word says; nothing if it belongs to another collective.
     std::optional<Counts> look(Name name) const {
         return counts_of(word_.load(std::memory_order_acquire), name);
     }
 
-    /// The next of `units`, which the caller now owes; nothing if all are taken, or it is closed or
-    /// another collective's.
+    /// Takes the next of `units` and returns it; the caller now owes it. Returns nothing if all are
+    /// taken, or if the word is closed or belongs to another collective.
     std::optional<std::uint32_t> take(Name name, std::uint64_t units) {
         std::uint64_t word = word_.load(std::memory_order_acquire);
         for (;;) {
@@ -59,12 +63,12 @@ class UnitWord {
         }
     }
 
-    /// The caller has done a unit that it took. Returns how many are.
+    /// Says that the caller has done a unit that it took. Returns how many are done.
     std::uint64_t unit_done() {
         return (word_.fetch_add(1, std::memory_order_acq_rel) & kUnitsMax) + 1;
     }
 
-    /// From now on nobody takes a unit of that collective's.
+    /// From now on no unit of that collective can be taken.
     void close(Name name) {
         std::uint64_t word = word_.load(std::memory_order_acquire);
         while (counts_of(word, name) &&

@@ -28,16 +28,17 @@ inline void cpu_pause() {
 /// What a wait knows before it begins.
 struct WaitFacts {
     unsigned ranks_on_host = 1;
-    /// What the affinity masks and control groups of the ranks allow, not what exists. At least 1.
+    /// CPUs that the affinity masks and control groups of the ranks allow, not those that exist. At
+    /// least 1.
     unsigned usable_cpus = 1;
-    /// How long a wait is in vain before it sleeps, whatever is felt of neighbours; empty: a
-    /// millisecond where processors are shared, never where each rank has one for itself, and at
+    /// How long a wait is in vain before it sleeps, whatever is known of neighbours. If empty: a
+    /// millisecond where processors are shared; never where each rank has one for itself; and at
     /// once where neighbours compute that are no ranks of the group.
     std::optional<std::chrono::nanoseconds> sleep_after;
-    /// Is a network waited for, too? That takes longer than giving way.
+    /// A network is waited for, too, which takes longer than a yield.
     bool over_network = false;
-    /// What the process has learned so far, and learns from this wait; null: nothing. Must outlive
-    /// the wait.
+    /// What the process has learned of its neighbours so far, and learns from this wait; null:
+    /// nothing. Not owned; must outlive the wait.
     Neighbours* neighbours = nullptr;
 };
 
@@ -47,8 +48,8 @@ struct WaitFacts {
 ///     while (!done()) {
 ///         if (progress() > 0) { waiter.reset(); }
 ///         else if (waiter.rung() != Waiter::Rung::sleep) { waiter.idle(); }
-///         else { ... }                // Announce, look again, sleep for waiter.nap():
-///         doorbell.hpp now and then: waiter.tick(clock);
+///         else { ... } // Announce, look again, sleep for waiter.nap(): doorbell.hpp.
+///         // Now and then: waiter.tick(clock);
 ///     }
 ///
 /// Ranks that outnumber the CPUs yield at once: a rank that spins keeps the one it waits for from
@@ -57,40 +58,42 @@ struct WaitFacts {
 /// with a CPU each spin, then pause, and after some thousand polls yield, since a stranger may hold
 /// the peer's CPU; earlier where they wait for a network, beside which a yield is short.
 ///
-/// Who gives way to a neighbour that computes misses its processor for a slice, milliseconds, while
-/// the peer's answer may come within a microsecond; who sleeps is woken by it. So a wait that has
-/// met such a neighbour sleeps where it would yield, unless it was told when to. Where ranks
-/// outnumber CPUs the one that computes is most often a rank of the group, the wait lasts until
-/// that one is done in any case, and each sleep would cost a wake-up besides: so a wait there
-/// sleeps at once only if slices were lost to strangers, while all peers waited. Where ranks
-/// outnumber CPUs or have neighbours, whoever has found nothing for `sleep_after` sleeps: being
-/// woken costs tens of microseconds, little beside that, and less than the processor time that a
-/// computing neighbour, or the peer itself, can make of it. Ranks with a CPU each do not sleep:
-/// what nobody rings for, the network's messages and the host's, is then found at once.
+/// A rank that yields to a neighbour that computes misses its processor for a time slice,
+/// milliseconds, while the peer's answer may come within a microsecond; a rank that sleeps is woken
+/// by the answer. So a wait that has met such a neighbour sleeps where it would yield, unless
+/// `sleep_after` says when to. Where ranks outnumber CPUs the neighbour is most often a rank of the
+/// group, the wait lasts until that one is done in any case, and each sleep would cost a wake-up
+/// besides: so a wait there sleeps at once only if slices were lost to strangers, while all peers
+/// waited. Where ranks outnumber CPUs or have neighbours, a wait that has found nothing for
+/// `sleep_after` sleeps: being woken costs tens of microseconds, little beside that, and less than
+/// the processor time that a computing neighbour, or the peer itself, can use meanwhile. Ranks with
+/// a CPU each do not sleep: what no doorbell tells of, such as messages from the network, is then
+/// found at once.
 ///
-/// The ladder has no clock: who waits reads one where it costs nothing and hands it in. A wait that
-/// is never told the time never sleeps.
+/// The ladder reads no clock: the caller reads one where it costs nothing and hands the time in
+/// (tick()). A wait that is never told the time sleeps only where it would at once.
 class Waiter {
   public:
     enum class Rung : std::uint8_t { spin, pause, yield, sleep };
     using Nanoseconds = std::chrono::nanoseconds;
 
     static constexpr std::uint32_t kSpinPolls = 16;
-    static constexpr std::uint32_t kPausePolls = 4096; ///< Polls of spin and pause together.
-    static constexpr std::uint32_t kPausePollsNetwork = 256;
+    static constexpr std::uint32_t kPausePolls = 4096;       ///< Polls of spin and pause together,
+    static constexpr std::uint32_t kPausePollsNetwork = 256; ///< and where a network is waited for.
     static constexpr Nanoseconds kSleepAfter = std::chrono::milliseconds(1);
     static constexpr Nanoseconds kNever = Nanoseconds::max();
 
-    /// A nap's length is this part of the time waited so far. What no doorbell announces, messages
-    /// from the network and the host's own, is noticed at the end of a nap: so late by a sixteenth
-    /// of the wait at most.
+    /// A nap lasts as long as the time waited so far divided by this. What no doorbell tells of,
+    /// such as messages from the network, is noticed at the end of a nap: late by a sixteenth of
+    /// the wait at most.
     static constexpr int kNapShare = 16;
-    /// Linux lets a timer be late by 50 us (timer slack) anyway.
+    /// The shortest nap: Linux lets a timer be late by 50 us (timer slack) anyway.
     static constexpr Nanoseconds kNapMin = std::chrono::microseconds(50);
-    /// The end of a nap costs some 5 us of processor time, polls and the host's progress included:
-    /// once in a millisecond, half a percent. Ranks that share a CPU share this budget too ...
+    /// The longest nap of a rank with a CPU for itself. The end of a nap costs some 5 us of
+    /// processor time, polls and progress of MPI included: once in a millisecond, half a percent.
+    /// Ranks that share a CPU share this budget, so their naps are longer,
     static constexpr Nanoseconds kNapMax = std::chrono::milliseconds(1);
-    /// ... but are never away for longer than this.
+    /// but never longer than this.
     static constexpr Nanoseconds kNapMaxShared = std::chrono::milliseconds(16);
 
     explicit Waiter(const WaitFacts& facts)
@@ -106,7 +109,7 @@ class Waiter {
     Waiter(unsigned ranks_on_host, unsigned usable_cpus)
         : Waiter(WaitFacts{ranks_on_host, usable_cpus, std::nullopt, false, nullptr}) {}
 
-    /// Something moved.
+    /// Says that something moved: the wait begins anew.
     void reset() {
         const bool yields_at_once =
             oversubscribed_ ||
@@ -116,8 +119,8 @@ class Waiter {
         waited_ = Nanoseconds::zero();
     }
 
-    /// Nothing moved: waits as the rung says; on the last one, for those who cannot sleep, it
-    /// yields.
+    /// To be called when nothing moved. Waits a little, as the rung says; on the last rung, for
+    /// callers that cannot sleep, it yields.
     void idle() {
         switch (rung()) {
         case Rung::spin: ++polls_; break;
@@ -130,8 +133,8 @@ class Waiter {
         }
     }
 
-    /// The yield of the latest idle() took so long, as the caller's clock has it. `to_stranger`
-    /// answers whether all peers have been waiting since before it.
+    /// Says that the yield of the latest idle() took so long, by the caller's clock.
+    /// `to_stranger()` returns whether all peers have been waiting since before it.
     template <typename ToStranger>
     void gave_way(Nanoseconds took, ToStranger&& to_stranger) {
         if (neighbours_ != nullptr) {
@@ -153,14 +156,14 @@ class Waiter {
         waited_ = now - began_;
     }
 
-    /// The caller has slept.
+    /// Says that the caller has slept.
     void slept() {
         if (neighbours_ != nullptr) {
             neighbours_->slept();
         }
     }
 
-    /// What to do next.
+    /// Returns what to do next.
     Rung rung() const {
         if (waited_ >= sleep_after_ && may_sleep()) {
             return Rung::sleep;
@@ -171,7 +174,7 @@ class Waiter {
         return misses_its_processor() ? Rung::sleep : Rung::yield;
     }
 
-    /// How long to sleep at most.
+    /// Returns how long to sleep at most.
     Nanoseconds nap() const { return std::clamp(waited_ / kNapShare, kNapMin, nap_max_); }
 
   private:
@@ -184,7 +187,7 @@ class Waiter {
     }
 
     bool oversubscribed_;
-    bool told_when_; ///< To sleep: after that time, neither sooner nor only if CPUs are shared.
+    bool told_when_; ///< WaitFacts::sleep_after has a value, which then decides alone.
     bool ticking_ = false;
     std::uint32_t pause_polls_;
     std::uint32_t polls_ = 0;

@@ -22,7 +22,8 @@ void print_failure(const CLI::App& app, std::string_view message) {
     std::fputs(line.c_str(), stderr);
 }
 
-/// What may stand on the command line: options and subcommands, and those of the subcommand given.
+/// Appends the options and subcommands that may stand on the command line, with those of the
+/// subcommand that was given.
 void add_names(const CLI::App& app, std::vector<std::string>& names) {
     for (const CLI::Option* option : app.get_options()) {
         for (const std::string& name : option->get_lnames()) {
@@ -50,7 +51,7 @@ std::vector<std::string_view> split(std::string_view names) {
     return words;
 }
 
-/// The values that a description such as "Output: text, json (default: text)" lists.
+/// Returns the values that a description such as "Output: text, json (default: text)" lists.
 std::vector<std::string_view> listed_values(std::string_view description) {
     constexpr std::string_view kBegin = ": ", kEnd = " (";
     const std::size_t begin = description.find(kBegin);
@@ -61,7 +62,7 @@ std::vector<std::string_view> listed_values(std::string_view description) {
     return split(description.substr(0, description.find(kEnd)));
 }
 
-/// The first option that lists `word` among its values; empty if none does.
+/// Returns the first option that lists `word` among its values; empty if none does.
 std::string option_with(const CLI::App& app, std::string_view word) {
     for (const CLI::Option* option : app.get_options()) {
         const std::string description = option->get_description();
@@ -81,8 +82,8 @@ std::string option_with(const CLI::App& app, std::string_view word) {
     return {};
 }
 
-/// A line for each word that fits nothing and is like something that would, or is the value of an
-/// option that was left out.
+/// Returns a line for each word that was not understood but is similar to a name that exists, or is
+/// the value of an option that was left out.
 std::string proposals(const CLI::App& app) {
     std::vector<std::string> names;
     add_names(app, names);
@@ -102,7 +103,7 @@ std::string proposals(const CLI::App& app) {
     return lines;
 }
 
-// What CLI11 quotes of the command line may be a file's name.
+// Returns CLI11's message, made printable, since it may quote file names, and proposals.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
     return printable(CLI::FailureMessage::simple(app, error) + proposals(*app));
 }
@@ -111,13 +112,13 @@ CLI::Validator validator(std::function<std::string(std::string&)> read) {
     return CLI::Validator(std::move(read), "");
 }
 
-// Digits alone: no sign, no blank, no base by the first digit.
+// Parses digits alone: no sign, no blank, no prefix that sets the base.
 bool parse_digits(std::string_view text, std::uint64_t& value) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size();
 }
 
-/// For those who package the tools; people have --help.
+/// Prints the help in a form for packagers of the tools. Returns the exit status.
 int print_help_as(const CLI::App& app, std::string_view form) {
     const std::string help = help_as(app, form);
     if (help.empty()) {
@@ -149,7 +150,7 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv,
     } catch (const CLI::Success& asked) { // --help and --version.
         return print_answer(app, asked);
     } catch (const CLI::ParseError& error) {
-        // Who mistyped an option should not read first that the option is missing.
+        // If an option was mistyped, the message should not say that this option is missing.
         const bool is_unknown = app.remaining_size(true) > 0;
         app.exit(is_unknown ? CLI::ExtrasError(app.remaining_for_passthrough(true)) : error);
         return kExitUsage;

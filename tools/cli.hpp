@@ -16,7 +16,7 @@
 
 namespace ucg::tools {
 
-/// What a tool can print; each command offers some of them.
+/// An output format. Each command offers some of these.
 enum class Format {
     text,    ///< For people, or the text form that other commands read; --help says which.
     outline, ///< For people, where text is for programs.
@@ -26,11 +26,12 @@ enum class Format {
 };
 std::string_view name(Format format);
 
-/// "expected one of A, B; found X", and which of them was perhaps meant. `names` has commas.
+/// Returns "expected one of A, B; found X", followed by the name most similar to X if there is one.
+/// `names` is separated by commas.
 std::string not_a_choice(std::string_view names, std::string_view found);
 
-/// Adds an option whose value is one of `choices`; the value that `value` has is the default. A
-/// wrong one is refused with the list of those that exist. `value` must outlive the parsing.
+/// Adds an option whose value is one of `choices`. The present value of `value` is the default. A
+/// wrong value is refused with the list of those that exist. `value` must outlive the parsing.
 template <typename T>
 CLI::Option* add_choice_option(CLI::App& app, const std::string& flag, T& value,
                                const std::vector<T>& choices, const std::string& description) {
@@ -57,26 +58,28 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& flag, T& value,
 /// `format` must outlive the parsing.
 void add_format_option(CLI::App& app, Format& format, const std::vector<Format>& offered);
 
-/// For transform() of an option with a numeric value: the text is digits alone, from `least` to
-/// `most`; a sign, an overflow or anything behind it is refused with the range and what was found.
+/// Returns a validator for the transform() of an option with a numeric value. It accepts digits
+/// alone, for a number from `least` to `most`; it refuses a sign, an overflow and trailing
+/// characters with the range and what was found.
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
-/// The same for bytes as parse_size() reads them: "8", "64k", "1M" (powers of 1024).
+/// Like whole_number(), but for bytes as parse_size() reads them: "8", "64k", "1M" (powers of
+/// 1024).
 CLI::Validator size_in_bytes(std::uint64_t least, std::uint64_t most);
 
-/// The same for a number that may have a fraction; infinities and NaN are refused.
+/// Like whole_number(), but for a number that may have a fraction. Infinities and NaN are refused.
 CLI::Validator real_number(double least, double most);
 
-/// As many as a Rank counts.
+/// The largest number of ranks that a Rank can count.
 constexpr std::uint64_t kRanksMax = std::numeric_limits<Rank>::max();
 
 /// The most bytes that a collective may be asked about: offsets of all ranks' blocks must stay
 /// countable.
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 48;
 
-/// Adds --version and, for packagers, --help-as (help_as.hpp), parses, runs `body`. A failure goes
-/// to standard error as "TOOL: message", and no exception leaves. Returns an ExitStatus; the result
-/// of main().
+/// Adds --version and, for packagers, --help-as (help_as.hpp), parses the command line, and runs
+/// `body`. A failure goes to standard error as "TOOL: message", and no exception leaves this
+/// function. Returns an ExitStatus, for main() to return.
 int run(CLI::App& app, int argc, const char* const* argv, const std::function<Status()>& body);
 
 } // namespace ucg::tools

@@ -16,7 +16,7 @@ namespace {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-// A standard stream is not ours to close.
+// Replaces fclose() for standard streams, which this module does not own.
 int keep_open(std::FILE* /*stream*/) {
     return 0;
 }

@@ -11,7 +11,7 @@ namespace {
 using Options = std::vector<const CLI::Option*>;
 using Apps = std::vector<const CLI::App*>;
 
-/// Those that help shows: of an empty group are the hidden ones.
+/// Returns the options that the help shows. Options with an empty group are hidden.
 Options options_of(const CLI::App& app) {
     Options options =
         app.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
@@ -37,7 +37,7 @@ bool takes_file(const CLI::Option& option) {
     return option.get_type_name().find("FILE") != std::string::npos;
 }
 
-/// "-o", "--output": what can be typed.
+/// Returns what can be typed for an option: "-o", "--output".
 std::vector<std::string> switches_of(const CLI::Option& option) {
     std::vector<std::string> switches;
     for (const std::string& name : option.get_snames()) {
@@ -59,7 +59,7 @@ std::string replaced(std::string_view text, char what, std::string_view by) {
 
 // ---- man
 
-/// Text for roff: a backslash and a dash are themselves, and no line is a request.
+/// Returns the text escaped for roff: backslashes and dashes stay, and no line is a request.
 std::string roff(std::string_view text) {
     std::string escaped = replaced(replaced(text, '\\', "\\e"), '-', "\\-");
     std::string result;
@@ -90,7 +90,7 @@ void add_options(std::string& page, const CLI::App& app) {
     }
 }
 
-/// The free text behind the options keeps its lines.
+/// Appends the free text behind the options with its line breaks.
 void add_notes(std::string& page, const CLI::App& app) {
     if (!app.get_footer().empty()) {
         page += fmt::format(".PP\n.nf\n{}\n.fi\n", roff(app.get_footer()));
@@ -138,8 +138,8 @@ std::string joined_switches(const CLI::App& app) {
     return all;
 }
 
-/// "-o|--output": those options of `app` and its subcommands behind which a file or something else
-/// stands.
+/// Returns a pattern such as "-o|--output" of the options of `app` and its subcommands whose value
+/// is a file, or, if `files` is false, something else.
 std::string pattern_of(const CLI::App& app, bool files) {
     std::string pattern;
     Apps apps = subcommands_of(app);
@@ -154,7 +154,7 @@ std::string pattern_of(const CLI::App& app, bool files) {
             }
         }
     }
-    return pattern.empty() ? "''" : pattern; // Matches no word that stands before another.
+    return pattern.empty() ? "''" : pattern; // '' matches no word that precedes another.
 }
 
 std::string bash_completion(const CLI::App& app) {
@@ -187,7 +187,7 @@ complete -o filenames -F _{0} {0}
                        pattern_of(app, false), cases);
 }
 
-/// What zsh's _arguments takes in brackets.
+/// Returns the text as zsh's _arguments takes it in brackets.
 std::string zsh_text(std::string_view text) {
     std::string escaped = replaced(replaced(text, '\'', "'\\''"), '\n', " ");
     return replaced(replaced(replaced(escaped, '[', "\\["), ']', "\\]"), ':', "\\:");

@@ -1,5 +1,5 @@
-// What a tool says with --help, for man and for the shells that complete commands: made of the
-// command line itself, so that there is one source of what an option means.
+// A tool's --help as a manual page and as completion scripts for shells. Both are made from the
+// command line's definition, which is thus the only source of what an option means.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 
 namespace ucg::tools {
 
-/// The forms, which `--help-as` takes: "man" (roff with the macros of man(7)), "bash" and "zsh"
-/// (a script that completes options, subcommands and names of files). Packages are built with them.
+/// The forms that `--help-as` takes: "man" (roff with the macros of man(7)), "bash" and "zsh"
+/// (scripts that complete options, subcommands and file names). Packages are built with them.
 inline constexpr std::string_view kHelpForms = "man, bash, zsh";
 
-/// Empty if there is no such form. `app` has its options, and has parsed nothing.
+/// Returns the help of `app` in this form, or "" if there is no such form. `app` has all its
+/// options and has parsed nothing yet.
 std::string help_as(const CLI::App& app, std::string_view form);
 
 } // namespace ucg::tools

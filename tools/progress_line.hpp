@@ -1,4 +1,4 @@
-// A line on the terminal that says how far long work has come.
+// A line on the terminal that shows how far long work has come.
 #pragma once
 
 #include <chrono>
@@ -8,8 +8,9 @@
 
 namespace ucg::tools {
 
-/// Written over five times a second, after the first one, and gone at its end; nothing where
-/// standard error is not a terminal.
+/// A progress line on standard error. It appears after the first second, is rewritten at most five
+/// times a second, and is erased by the destructor. Where standard error is not a terminal nothing
+/// is written.
 class ProgressLine {
   public:
     ProgressLine() = default;
@@ -21,7 +22,7 @@ class ProgressLine {
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
-    /// `text()` is asked only when it is shown.
+    /// Shows text(), which is called only if it is time to show something.
     template <typename Text>
     void update(Text text) {
         const Clock::time_point now = Clock::now();

@@ -28,7 +28,7 @@ bool is_open_here(const fs::path& file) {
     return false;
 }
 
-/// The file whose place another can take; empty if there is none.
+/// Returns the path of the file that can be replaced; empty if it must be written in place.
 std::string replaceable(const std::string& path) {
     std::error_code error;
     if (fs::symlink_status(path, error).type() == fs::file_type::not_found) {
@@ -41,7 +41,7 @@ std::string replaceable(const std::string& path) {
                                                                                 : std::string();
 }
 
-/// Owner and mode of the file that is there, or the mode of any new file.
+/// Gives the new file the owner and mode of the file at `path`, or the mode of any new file.
 bool take_attributes(int descriptor, const std::string& path) {
     struct stat old = {};
     if (::stat(path.c_str(), &old) == 0) { // In this order: a new owner costs bits of the mode.

@@ -10,15 +10,17 @@
 
 namespace ucg::tools {
 
-/// The number that `text` begins with; what follows it stays in `text`. False: none.
+/// Removes the number at the beginning of `text` and stores it in `number`; what follows it stays
+/// in `text`. Returns false if `text` does not begin with a number.
 bool take_number(std::string_view& text, double& number);
 
-/// "400ns", "0.4ns", "1.5us", "2ms", "250ps", "1s", "0": in nanoseconds. Fails with
-/// invalid_argument and what was expected and found; a number without its unit is refused.
+/// Returns a time such as "400ns", "0.4ns", "1.5us", "2ms", "250ps", "1s" or "0" in nanoseconds.
+/// Fails with invalid_argument and what was expected and found; a number without its unit is
+/// refused.
 Result<double> parse_time_ns(std::string_view text);
 
-/// Adds an option whose value `parse` reads; a wrong one is refused with its message. `value` must
-/// outlive the parsing.
+/// Adds an option whose value `parse` reads. A wrong value is refused with the message of `parse`.
+/// `value` must outlive the parsing.
 template <typename T, typename U>
 CLI::Option* add_parsed_option(CLI::App& app, const std::string& flag, T& value,
                                Result<U> (*parse)(std::string_view), const std::string& type,

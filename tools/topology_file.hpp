@@ -1,4 +1,4 @@
-// --topology: the cluster that several tools ask about.
+// The option --topology, which several tools have, and the cluster that it names.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace ucg::tools {
 
-/// `path` must outlive the parsing; `more` follows the option's description.
+/// Adds the option --topology. `path` must outlive the parsing; `more` is appended to the option's
+/// description.
 inline CLI::Option* add_topology_option(CLI::App& app, std::string& path,
                                         const std::string& more = {}) {
     return app
@@ -19,7 +20,7 @@ inline CLI::Option* add_topology_option(CLI::App& app, std::string& path,
         ->type_name("FILE");
 }
 
-/// Fails with the file's name.
+/// Returns the cluster in the file. A failure begins with the file's name.
 inline Result<topo::Cluster> read_topology(const std::string& path) {
     const Result<std::string> text = read_input(path);
     if (!text) {

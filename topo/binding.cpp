@@ -18,20 +18,20 @@ bool contains(const Cpus& cpus, std::uint32_t cpu) {
     return std::binary_search(cpus.begin(), cpus.end(), cpu);
 }
 
-/// CPUs that a file of the kernel lists, "0-3,8"; empty if it does not exist.
+/// Returns the CPUs that a file of the kernel lists, "0-3,8"; empty if it does not exist.
 Cpus read_cpus(const ReadFile& read, const std::string& path) {
     const std::optional<std::string> text = read(path);
     return text ? parse_ranges(*text).value_or(Cpus()) : Cpus();
 }
 
-/// Kernels before 5.3 know the second name only.
+/// Reads `path`, or `old_path` in kernels before 5.3, which know only that name.
 Cpus read_cpus(const ReadFile& read, const std::string& path, const std::string& old_path) {
     Cpus cpus = read_cpus(read, path);
     return cpus.empty() ? read_cpus(read, old_path) : cpus;
 }
 
-/// The node whose ordinary memory is the CPU's: Linux gives each CPU one; memory of other kinds
-/// makes nodes without CPUs.
+/// Returns the CPUs of the NUMA node whose ordinary memory is local to `cpu`. Linux assigns each
+/// CPU to one such node; memory of other kinds makes nodes without CPUs.
 Cpus read_numa(const ReadFile& read, std::uint32_t cpu) {
     for (const std::uint32_t node : read_cpus(read, "/sys/devices/system/node/online")) {
         Cpus cpus = read_cpus(read, fmt::format("/sys/devices/system/node/node{}/cpulist", node));
@@ -42,7 +42,7 @@ Cpus read_numa(const ReadFile& read, std::uint32_t cpu) {
     return {};
 }
 
-/// The outermost cache that holds data.
+/// Returns the CPUs that share the outermost cache that holds data.
 Cpus read_last_cache(const ReadFile& read, const std::string& directory) {
     constexpr int kCachesMax = 32; // More than any processor has.
     Cpus outermost;
@@ -63,7 +63,7 @@ Cpus read_last_cache(const ReadFile& read, const std::string& directory) {
     return outermost;
 }
 
-/// Of all cores that `belongs` names.
+/// Returns the threads of all cores for which `belongs` is true, in rising order.
 template <typename Belongs>
 Cpus threads_of(const Machine& machine, Belongs belongs) {
     Cpus threads;
@@ -130,7 +130,8 @@ Place place_within(const Surroundings& around, const std::vector<std::uint32_t>&
     };
     Place place;
     place.known = Distance::host;
-    // From the outside in: levels that do not nest count as far as their outermost difference.
+    // The loop goes from the outside in: levels that do not nest count as far as their outermost
+    // difference.
     const std::pair<const Cpus&, std::pair<Distance, std::uint32_t Place::*>> levels[] = {
         {around.package, {Distance::package, &Place::package}},
         {around.numa, {Distance::numa, &Place::numa}},

@@ -23,7 +23,8 @@ bool contains(const std::vector<std::string_view>& parts, std::string_view part)
     return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
-// mountinfo writes blanks, tabs, newlines and backslashes as a backslash and three octal digits.
+// Undoes the escapes of mountinfo, which writes blanks, tabs, newlines and backslashes as a
+// backslash and three octal digits.
 std::string unescape(std::string_view text) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -40,8 +41,8 @@ std::string unescape(std::string_view text) {
     return plain;
 }
 
-// The path of the process's group in the hierarchy of `version` that rules CPU time:
-// "4:cpu,cpuacct:/user" or "0::/user".
+// Returns the path of the process's group in the hierarchy of `version` that rules CPU time: that
+// of the line "4:cpu,cpuacct:/user" or "0::/user".
 std::optional<std::string> group_path(std::string_view groups, int version) {
     for (const std::string_view line : split(groups, '\n')) {
         const std::size_t first = line.find(':');
@@ -61,12 +62,12 @@ std::optional<std::string> group_path(std::string_view groups, int version) {
 
 struct Mount {
     int version = 0;
-    std::string root;  // Which directory of the hierarchy is mounted; not "/" in many containers.
-    std::string point; // Where.
+    std::string root; // The directory of the hierarchy that is mounted; not "/" in many containers.
+    std::string point; // Where it is mounted.
 };
 
-// "36 35 0:32 /root /point rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate": the optional
-// fields before "-" vary in number.
+// Reads a line "36 35 0:32 /root /point rw,relatime shared:9 - cgroup2 cgroup2 rw,nsdelegate". The
+// optional fields before "-" vary in number.
 std::optional<Mount> parse_mount(std::string_view line) {
     const std::vector<std::string_view> fields = split(line, ' ');
     const auto dash = std::find(fields.begin(), fields.end(), "-");
@@ -81,8 +82,8 @@ std::optional<Mount> parse_mount(std::string_view line) {
     return Mount{v2 ? 2 : 1, unescape(fields[3]), unescape(fields[4])};
 }
 
-// `path` of the hierarchy as seen below the mount's root; empty for the root itself. A group
-// outside the mount (another container's view, "/../..") leaves the mount's root as the best that
+// Returns `path` of the hierarchy relative to the mount's root; empty for the root itself. For a
+// group outside the mount (another container's view, "/../..") the mount's root is the best that
 // can be seen.
 std::string below_root(const std::string& path, const std::string& root) {
     const std::string prefix = root == "/" ? "" : root;

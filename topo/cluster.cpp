@@ -16,7 +16,7 @@ std::string_view name(Kind kind) {
 }
 
 bool is_cluster_name(std::string_view name) {
-    static constexpr std::size_t kLengthMax = 255; // Of a host name with its domain.
+    static constexpr std::size_t kLengthMax = 255; // The limit of a host name with its domain.
     const auto is_alphanumeric = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     };
@@ -29,8 +29,8 @@ bool is_cluster_name(std::string_view name) {
 
 namespace {
 
-/// Children by parent, machines before switches, else in the order of `nodes`: those of `node` are
-/// list[begin[node]] to list[begin[node + 1] - 1].
+/// Children by parent, machines before switches, else in the order of `nodes`: the children of
+/// `node` are list[begin[node]] to list[begin[node + 1] - 1].
 struct Children {
     std::vector<std::uint32_t> begin;
     std::vector<std::uint32_t> list;
@@ -72,10 +72,11 @@ std::vector<ClusterNode> depth_first(std::vector<ClusterNode> nodes) {
     const Children children = children_of(nodes);
     std::vector<ClusterNode> ordered;
     ordered.reserve(nodes.size());
-    // A stack of its own: a chain of switches may be as deep as the tree has nodes.
+    // An explicit stack instead of recursion: a chain of switches may be as deep as the tree has
+    // nodes.
     struct Pending {
         std::uint32_t node;
-        std::uint32_t parent; // In `ordered`.
+        std::uint32_t parent; // Index in `ordered`.
     };
     std::vector<Pending> pending;
     if (!nodes.empty()) {
@@ -165,7 +166,7 @@ std::optional<std::uint32_t> Cluster::find_machine(std::string_view host_name) c
     std::optional<std::uint32_t> found;
     for (const std::uint32_t node : machine_node_) {
         const std::string& name = nodes_[node].name;
-        // Two names that both have a domain are two hosts.
+        // Two different names that both have a domain are those of two hosts.
         const bool both_full = name.find('.') != std::string::npos && wanted != host_name;
         if (up_to_dot(name) == wanted && !both_full) {
             if (found) {

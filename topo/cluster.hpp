@@ -1,5 +1,5 @@
-// The network between hosts as a tree of switches and machines: a plain value, read from a file
-// that clusters have (cluster_slurm.hpp, cluster_json.hpp).
+// A cluster: the network between hosts, as a tree of switches and machines. It is a plain value,
+// read from a file that clusters have (cluster_slurm.hpp, cluster_json.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace ucg::topo {
 
-/// "No node": what lies above the root.
+/// The index that stands for "no node", as the parent of the root.
 inline constexpr std::uint32_t kNoNode = UINT32_MAX;
 
-/// The most nodes that a Cluster has: more is a mistake in a file.
+/// The most nodes that a Cluster may have; a file with more has a mistake.
 inline constexpr std::size_t kClusterNodesMax = std::size_t{1} << 21;
 
-/// A switch or a machine, and the link to the switch that it hangs below.
+/// A switch or a machine, with its link to the switch above it.
 struct ClusterNode {
     enum class Kind : std::uint8_t { network_switch, machine };
 
     std::string name;
     Kind kind = Kind::machine;
     std::uint32_t parent = kNoNode; ///< The index of the switch above; kNoNode for the root.
-    /// Of the link to the parent, in bytes per second for each of its two directions (links are
-    /// full duplex). 0: unknown, or the root, which has no such link.
+    /// Rate of the link to the parent, in bytes per second for each of its two directions (links
+    /// are full duplex). 0: unknown, or the root, which has no such link.
     std::uint64_t rate = 0;
 
     bool operator==(const ClusterNode&) const = default;
@@ -41,11 +41,11 @@ std::string_view name(ClusterNode::Kind kind);
 ///   * the subtree of `node` is the nodes [node, subtree_end(node));
 ///   * the machines of a subtree, numbered in order of their nodes, are a range of numbers too.
 ///
-/// Names are unique. A node is meant by its index among all nodes; `machine` is a machine's number
-/// among the machines.
+/// Names are unique. A parameter `node` is an index among all nodes; `machine` is a machine's
+/// number among the machines.
 class Cluster {
   public:
-    /// Half-open.
+    /// A half-open range [begin, end) of machine numbers.
     struct MachineRange {
         std::uint32_t begin = 0;
         std::uint32_t end = 0;
@@ -55,25 +55,25 @@ class Cluster {
         bool operator==(const MachineRange&) const = default;
     };
 
-    /// Nothing: no node at all.
+    /// Makes an empty cluster, without any node.
     Cluster() = default;
-    /// Children keep their order among those of their kind; indices change when `nodes` is not yet
-    /// in the order above. REQUIRES: the first node alone has no parent, and is a switch; parents
-    /// are switches and come before their children; names are unique and is_cluster_name(); at most
-    /// kClusterNodesMax nodes. Takes n log n.
+    /// Makes a cluster of `nodes`. Children of a switch keep their order among those of their kind;
+    /// indexes change if `nodes` is not yet in the order above. REQUIRES: the first node alone has
+    /// no parent, and is a switch; parents are switches and come before their children; names are
+    /// unique and is_cluster_name(); at most kClusterNodesMax nodes. Takes O(n log n) time.
     explicit Cluster(std::vector<ClusterNode> nodes);
 
     bool empty() const { return nodes_.empty(); }
     const std::vector<ClusterNode>& nodes() const { return nodes_; }
     std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
-    /// REQUIRES: node < node_count(), here and below.
+    /// REQUIRES: node < node_count(), as for all functions below that take a node.
     const ClusterNode& node(std::uint32_t node) const { return nodes_[node]; }
     bool is_machine(std::uint32_t node) const {
         return nodes_[node].kind == ClusterNode::Kind::machine;
     }
-    /// Behind the last node of the subtree of `node`.
+    /// Returns the index after the last node of the subtree of `node`.
     std::uint32_t subtree_end(std::uint32_t node) const { return subtree_end_[node]; }
-    /// The nodes right below `node`, in order.
+    /// Returns the children of `node`, in order.
     std::vector<std::uint32_t> children(std::uint32_t node) const;
 
     std::uint32_t machine_count() const { return static_cast<std::uint32_t>(machine_node_.size()); }
@@ -82,24 +82,25 @@ class Cluster {
     const std::string& machine_name(std::uint32_t machine) const {
         return nodes_[machine_node_[machine]].name;
     }
-    /// The machines in the subtree of `node`: of a machine itself alone.
+    /// Returns the machines in the subtree of `node`; for a machine, that machine alone.
     MachineRange machines_below(std::uint32_t node) const {
         return {machines_before_[node], machines_before_[subtree_end_[node]]};
     }
 
-    /// The node of this name; nothing if there is none. Logarithmic.
+    /// Returns the node of this name, or nothing if there is none, in logarithmic time.
     std::optional<std::uint32_t> find(std::string_view name) const;
-    /// The number of the machine of this name; failing that, of the one whose name is equal up to
-    /// the first dot of either, if there is only one: hosts call themselves "n1" or
+    /// Returns the number of the machine of this name; failing that, of the one whose name is equal
+    /// up to the first dot of either, if there is only one: hosts call themselves "n1" or
     /// "n1.example.org", and files do not always agree.
     std::optional<std::uint32_t> find_machine(std::string_view host_name) const;
 
-    /// What joins the given machines: without the others, without switches that have no machine
-    /// left, and without those above the last switch through which all traffic would have to go.
-    /// Machines may be given in any order and more than once. REQUIRES: each < machine_count().
+    /// Returns the part of the tree that joins the given machines: without other machines, without
+    /// switches that have no machine left, and without the switches above the lowest one through
+    /// which all traffic between the machines can go. Machines may be given in any order and more
+    /// than once. REQUIRES: each < machine_count().
     Cluster pruned(std::span<const std::uint32_t> machines) const;
 
-    /// FNV-1a of all nodes: the same on every rank and in every build.
+    /// Returns a hash (FNV-1a) of all nodes, which is the same on every rank and in every build.
     std::uint64_t hash() const;
 
     bool operator==(const Cluster& other) const { return nodes_ == other.nodes_; }
@@ -115,8 +116,8 @@ class Cluster {
     std::vector<std::uint32_t> by_name_; // Nodes in the order of their names.
 };
 
-/// Can a node be named so? Letters, digits, '-', '_' and '.', at most 255, the first a letter,
-/// digit or '_'.
+/// Can a node have this name? A name has at most 255 letters, digits, '-', '_' and '.', and begins
+/// with a letter, a digit or '_'.
 bool is_cluster_name(std::string_view name);
 
 } // namespace ucg::topo

@@ -100,11 +100,11 @@ class TreeBuilder {
         return {};
     }
 
-    /// A parent before its children. With one parent each, whatever the root does not reach hangs
-    /// below a ring, or is of one.
+    /// Puts each parent before its children. Because each node has at most one parent, every node
+    /// that the root does not reach lies on a ring or below one.
     Status find_order() {
-        std::vector<std::uint32_t> first(drafts_.size(), kNoNode); // Child, then its siblings.
-        std::vector<std::uint32_t> next(drafts_.size(), kNoNode);
+        std::vector<std::uint32_t> first(drafts_.size(), kNoNode); // A parent's first child ...
+        std::vector<std::uint32_t> next(drafts_.size(), kNoNode);  // ... and a node's next sibling.
         for (auto i = static_cast<std::uint32_t>(drafts_.size()); i-- > 0;) {
             if (parents_[i] != kNoNode) {
                 next[i] = first[parents_[i]];
@@ -115,7 +115,7 @@ class TreeBuilder {
         if (root_ != kNoNode) {
             place(root_);
         }
-        for (std::size_t done = 0; done < order_.size(); ++done) { // It grows.
+        for (std::size_t done = 0; done < order_.size(); ++done) { // `order_` grows here.
             for (std::uint32_t i = first[order_[done]]; i != kNoNode; i = next[i]) {
                 place(i);
             }
@@ -157,11 +157,11 @@ class TreeBuilder {
     }
 
     std::vector<DraftNode> drafts_;
-    std::unordered_map<std::string_view, std::uint32_t> index_; // Names stay in drafts_.
+    std::unordered_map<std::string_view, std::uint32_t> index_; // The names live in drafts_.
     std::vector<std::uint32_t> parents_;
     std::uint32_t root_ = kNoNode;
     std::vector<std::uint32_t> order_;
-    std::vector<std::uint32_t> position_; // In order_.
+    std::vector<std::uint32_t> position_; // By draft: its index in order_.
 };
 
 } // namespace

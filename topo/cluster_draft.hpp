@@ -1,5 +1,6 @@
-// What a file says of a cluster, before it is known to be one. Private to topo: the readers of all
-// formats end here, so that they refuse the same things in the same words.
+// The nodes that a file lists for a cluster, before it is known whether they form a tree. Private
+// to topo: the readers of all formats end here, so that they refuse the same mistakes in the same
+// words.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,15 @@ namespace ucg::topo {
 struct DraftNode {
     std::string name;
     ClusterNode::Kind kind = ClusterNode::Kind::machine;
-    std::string parent; ///< The switch above by name; empty: none.
+    std::string parent; ///< Name of the switch above; empty: none.
     std::uint64_t rate = 0;
-    std::uint64_t line = 0; ///< Where the file says so.
+    std::uint64_t line = 0; ///< The line of the file that defines the node, from 1.
 };
 
-/// The cluster, in which children keep the order of `drafts` (in any: a parent may come after its
-/// children). Fails with invalid_argument and "line L: what is wrong" unless it is one tree: names
-/// unique and usable, every parent a switch that exists, one root, no ring, at least one machine.
+/// Returns the cluster of `drafts`, in which children keep their order. A parent may come after its
+/// children. Fails with invalid_argument and "line L: what is wrong" unless the drafts are one
+/// tree: names unique and usable, every parent a switch that exists, one root, no ring, at least
+/// one machine.
 Result<Cluster> build_cluster(std::vector<DraftNode> drafts);
 
 } // namespace ucg::topo

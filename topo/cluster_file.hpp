@@ -1,4 +1,4 @@
-// A cluster's file in either of the formats that there are.
+// Reads a cluster's file in any of the supported formats.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace ucg::topo {
 
-/// JSON if the first character that is not blank is '{', else Slurm's topology.conf. `bare_unit`:
-/// see parse_slurm_topology(). Fails with invalid_argument, or unsupported where it is a
-/// file of another plugin, and "line L: what is wrong".
+/// Reads JSON if the first character that is not blank is '{', else Slurm's topology.conf.
+/// `bare_unit`: see parse_slurm_topology(). Fails with "line L: what is wrong" and
+/// invalid_argument, or unsupported if the file is that of Slurm's plugin topology/block.
 Result<Cluster> parse_cluster(std::string_view text, std::uint64_t bare_unit = 0);
 
 } // namespace ucg::topo

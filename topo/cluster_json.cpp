@@ -17,8 +17,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Reads characters and counts lines. The library reads at most one character ahead, behind a
-/// number; a line ends behind its newline, so that this one counts to it still.
+/// Reads characters and counts lines. The JSON library reads at most one character ahead, after a
+/// number. A line ends after its newline, so that the newline itself still counts as part of its
+/// line.
 class CountingIterator {
   public:
     using iterator_category = std::input_iterator_tag;
@@ -45,8 +46,8 @@ class CountingIterator {
     bool after_newline_ = false;
 };
 
-/// Takes the document's events one after another: no depth is a danger, no member comes twice
-/// unnoticed, and everything has a line.
+/// Handles the document's events one after another (SAX), so that deep nesting does no harm, a
+/// member that comes twice is noticed, and each error has its line.
 class Reader : public nlohmann::json_sax<Json> {
   public:
     explicit Reader(const std::uint64_t& line) : line_(line) {}
@@ -165,7 +166,7 @@ class Reader : public nlohmann::json_sax<Json> {
     bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
                      const Json::exception& error) override {
         const std::string_view text = error.what();
-        const std::size_t colon = text.find(": "); // Behind the kind of error and the position.
+        const std::size_t colon = text.find(": "); // After the kind of error and the position.
         return refuse(colon == std::string_view::npos ? text : text.substr(colon + 2));
     }
 
@@ -198,7 +199,7 @@ class Reader : public nlohmann::json_sax<Json> {
     const std::uint64_t& line_;
     Where where_ = Where::outside;
     std::string key_;
-    std::vector<std::string> seen_; // Members of the present object.
+    std::vector<std::string> seen_; // Members of the current object so far.
     std::vector<DraftNode> drafts_;
     Status status_;
 };

@@ -22,7 +22,8 @@ namespace ucg::topo {
 /// here is refused, too.
 Result<Cluster> parse_cluster_json(std::string_view text);
 
-/// The file that parse_cluster_json() reads back to an equal value, a line for each node.
+/// Returns the text of a file, one line per node, that parse_cluster_json() reads back to an equal
+/// value.
 std::string to_json_text(const Cluster& cluster);
 
 } // namespace ucg::topo

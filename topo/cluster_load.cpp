@@ -51,7 +51,7 @@ AapcLoad aapc_load(const Cluster& cluster, std::span<const std::uint32_t> ranks)
         before[i + 1] = before[i] + ranks[i];
     }
     const std::uint64_t all = before.back();
-    UCG_ASSERT(all <= UINT32_MAX); // Products fit.
+    UCG_ASSERT(all <= UINT32_MAX); // So that products fit 64 bits.
 
     AapcLoad load;
     for (const std::uint64_t own : ranks) {

@@ -1,6 +1,6 @@
-// What all-to-all personalized communication (AAPC) asks of the links of a cluster: section 3 of
-// Faraj and Yuan, "Message Scheduling for All-to-All Personalized Communication on Ethernet
-// Switched Clusters" (2005).
+// How all-to-all personalized communication (AAPC) loads the links of a cluster: section 3 of Faraj
+// and Yuan, "Message Scheduling for All-to-All Personalized Communication on Ethernet Switched
+// Clusters" (2005).
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,35 @@
 
 namespace ucg::topo {
 
-/// How AAPC loads a cluster: each rank sends one message to each other rank; what stays on a
-/// machine uses no link.
+/// The load of AAPC on a cluster, in which each rank sends one message to each other rank. Messages
+/// within a machine use no link.
 struct AapcLoad {
-    /// By node: messages in each direction of the link to its parent, |Mu| x |Mv|; of the root 0.
+    /// For each node, the messages in each direction of the link to its parent: |Mu| x |Mv|, the
+    /// ranks on one side of the link times those on the other. 0 for the root.
     std::vector<std::uint64_t> by_node;
-    std::uint64_t max = 0;   ///< The load of the pattern: of the most loaded link.
+    std::uint64_t max = 0;   ///< The load of the pattern: that of the most loaded link.
     std::uint64_t total = 0; ///< Messages that leave their machine.
-    /// Seconds for each byte of a message: the largest load / rate, among the links whose rate is
-    /// known; 0 if none is.
+    /// Seconds that the pattern takes for each byte of a message: the largest load / rate among the
+    /// links whose rate is known; 0 if none is.
     double seconds_per_byte = 0;
-    /// Nodes whose link to the parent needs the time above; where no rate is known, has load `max`.
+    /// Nodes whose link to the parent takes `seconds_per_byte`; where no rate is known, nodes whose
+    /// link has the load `max`.
     std::vector<std::uint32_t> bottlenecks;
-    bool rates_known = false; ///< Of all links that carry something.
-    bool rates_equal = false; ///< ... and they are the same.
+    bool rates_known = false; ///< All links that carry messages have a known rate.
+    bool rates_equal = false; ///< These rates are known and equal.
 
-    /// Peak aggregate throughput in bytes per second, total / seconds_per_byte; 0 if unknown.
+    /// Returns the peak aggregate throughput in bytes per second, total / seconds_per_byte; 0 if
+    /// unknown.
     double peak() const {
         return seconds_per_byte > 0 ? static_cast<double>(total) / seconds_per_byte : 0;
     }
     bool operator==(const AapcLoad&) const = default;
 };
 
-/// One rank on each machine.
+/// Returns the load with one rank on each machine.
 AapcLoad aapc_load(const Cluster& cluster);
-/// `ranks[machine]` of them. REQUIRES: one entry per machine; fewer than 2^32 ranks in all.
+/// Returns the load with `ranks[machine]` ranks on each machine. REQUIRES: one entry per machine;
+/// fewer than 2^32 ranks in all.
 AapcLoad aapc_load(const Cluster& cluster, std::span<const std::uint32_t> ranks);
 
 } // namespace ucg::topo

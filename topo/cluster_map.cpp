@@ -6,7 +6,7 @@ ClusterMap map_hosts(const Cluster& cluster, std::span<const std::uint32_t> mach
     ClusterMap map;
     map.cluster = cluster.pruned(machines);
     UCG_ASSERT(map.cluster.machine_count() == machines.size());
-    // Pruning keeps the order of those that stay.
+    // Pruning keeps the order of the machines that stay.
     std::vector<std::uint32_t> moved(cluster.machine_count(), 0);
     for (const std::uint32_t machine : machines) {
         moved[machine] = 1;

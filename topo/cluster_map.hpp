@@ -1,4 +1,4 @@
-// Where the hosts of a group are in a cluster.
+// Maps the hosts of a group to the machines of a cluster.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,20 @@
 
 namespace ucg::topo {
 
-/// A plain value, the same on all ranks of a group. Empty: the network between the hosts is not
-/// known, or there is only one.
+/// Which machine of a cluster each host of a group is: a plain value, the same on all ranks of the
+/// group. Empty: the network between the hosts is not known, or there is only one host.
 struct ClusterMap {
-    Cluster cluster; ///< Pruned to the machines of the group.
-    /// By the host of a Placement: its machine's number in `cluster`. No two are equal.
+    Cluster cluster; ///< The cluster, pruned to the machines of the group.
+    /// For each host of the group's Placement, the number of its machine in `cluster`. No two are
+    /// equal.
     std::vector<std::uint32_t> machine_of_host;
 
     bool empty() const { return machine_of_host.empty(); }
     bool operator==(const ClusterMap&) const = default;
 };
 
-/// `machines[host]` is the number of the host's machine in `cluster`. REQUIRES: each is less than
-/// machine_count(), no two are equal.
+/// Returns the map of a group whose hosts are the machines with the numbers `machines[host]` in
+/// `cluster`. REQUIRES: each is less than machine_count(), no two are equal.
 ClusterMap map_hosts(const Cluster& cluster, std::span<const std::uint32_t> machines);
 
 } // namespace ucg::topo

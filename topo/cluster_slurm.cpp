@@ -22,12 +22,12 @@ std::string_view trim_right(std::string_view text) {
     return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
-/// Lines without comments, those that are continued joined to one.
+/// The lines of a text without their comments. Lines that are continued by a backslash are joined.
 class LogicalLines {
   public:
     explicit LogicalLines(std::string_view text) : rest_(text) {}
 
-    /// False at the end. An empty line is no line.
+    /// Goes to the next line that is not empty. Returns false at the end.
     bool next() {
         line_.clear();
         bool continued = false;
@@ -47,7 +47,7 @@ class LogicalLines {
         return line_.find_first_not_of(kBlanks) != std::string::npos;
     }
     std::string_view line() const { return line_; }
-    /// Of its first physical line, from 1.
+    /// Returns the number of the line's first physical line, from 1.
     std::uint64_t number() const { return first_; }
 
   private:
@@ -65,7 +65,7 @@ class LogicalLines {
     std::uint64_t first_ = 0;
 };
 
-/// One line: what it says of a switch.
+/// What one line says of a switch.
 struct SwitchLine {
     std::string name;
     std::vector<std::string> machines;
@@ -231,7 +231,8 @@ class LineParser {
     Status status_;
 };
 
-/// Who hangs below whom, by the lines of switches: those above name those below.
+/// Finds which node hangs below which switch, from the lines of all switches: each names the
+/// switches and machines below it.
 class Claims {
   public:
     explicit Claims(const std::vector<SwitchLine>& lines) : lines_(lines) {}
@@ -272,7 +273,8 @@ class Claims {
         return {};
     }
 
-    /// Switches in the order in which those above name them.
+    /// Returns all nodes; switches other than roots are in the order in which the lines above name
+    /// them.
     std::vector<DraftNode> all_drafts() const {
         std::vector<DraftNode> drafts;
         for (const SwitchLine& line : lines_) {
@@ -297,7 +299,8 @@ class Claims {
     std::unordered_map<std::string_view, const SwitchLine*> above_;
 };
 
-/// The rate that the links below `node` have in common; nothing if they differ.
+/// Returns the rate that the links below a switch to its `children` have in common; nothing if they
+/// differ.
 std::optional<std::uint64_t> common_rate(const Cluster& cluster,
                                          const std::vector<std::uint32_t>& children) {
     for (const std::uint32_t child : children) {

@@ -1,4 +1,4 @@
-// Clusters as Slurm's topology.conf describes trees (plugin topology/tree).
+// Reads and writes clusters as Slurm's topology.conf describes trees (plugin topology/tree).
 #pragma once
 
 #include <string>
@@ -15,18 +15,19 @@ namespace ucg::topo {
 ///   SwitchName=leaf0 Nodes=n[0-3,8],login LinkSpeed=1gbit
 ///   SwitchName=leaf1 Nodes=rack[0-1]node[00-15]
 ///
-/// A line that ends with a backslash goes on in the next one, from its first character. Keys in any
-/// case and order; values may be in quotes, and blanks around '='. A switch may have
+/// A line that ends with a backslash goes on in the next one, from its first character. Keys may be
+/// in any case and order, values in quotes, and there may be blanks around '='. A switch may have
 /// machines, switches, both (Slurm itself refuses that) or neither. LinkSpeed is the rate of the
-/// links to what hangs below the switch, with a unit as parse_rate() reads; Slurm leaves the unit
-/// open, so a number alone counts only with `bare_unit` (bytes per second of one), else the rate is
-/// unknown. A forest, which Slurm takes for fabrics that are not connected, is refused, as is
-/// Include. Fails with invalid_argument and "line L: what is wrong", the line being the first of
-/// those that are continued; with unsupported where a line is of the plugin topology/block.
+/// links to what hangs below the switch, with a unit as parse_rate() reads it. Slurm leaves the
+/// unit open, so a number alone counts only with `bare_unit`, which is the bytes per second that 1
+/// stands for; without it (0) the rate is unknown. A forest, which Slurm takes for fabrics that are
+/// not connected, is refused, as is Include. Fails with invalid_argument and "line L: what is
+/// wrong", where L is the first of the lines that are joined by backslashes; with unsupported where
+/// a line is of the plugin topology/block.
 Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit = 0);
 
-/// The file that parse_slurm_topology() reads back to an equal value. Fails with unsupported where
-/// links below one switch differ in their rates, which the format cannot say.
+/// Returns the text of a file that parse_slurm_topology() reads back to an equal value. Fails with
+/// unsupported if links below one switch differ in their rates, which the format cannot say.
 Result<std::string> to_slurm_topology(const Cluster& cluster);
 
 } // namespace ucg::topo

@@ -22,8 +22,8 @@ std::optional<std::string> read_file(const std::string& path) {
 }
 
 std::vector<std::uint32_t> usable_cpus() {
-    static constexpr int kCpusMax = 1
-                                    << 20; // The kernel wants a mask as large as its own: unknown.
+    // The kernel wants a mask as large as its own, whose size is not known.
+    static constexpr int kCpusMax = 1 << 20;
     for (int capacity = 1024; capacity <= kCpusMax; capacity *= 4) {
         const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
         const auto release = [](cpu_set_t* set) { CPU_FREE(set); };
@@ -57,7 +57,7 @@ unsigned limit_cpu_count(std::size_t affinity, std::optional<double> quota) {
     return std::max(1U, static_cast<unsigned>(limit));
 }
 
-// A number at the front of `text`, which shrinks past it and the blanks around it.
+// Consumes and returns a number at the front of `text`, after blanks; nothing if there is none.
 static std::optional<std::int64_t> take_number(std::string_view& text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
     std::int64_t value = 0;
@@ -130,7 +130,7 @@ std::string format_ranges(const std::vector<std::uint32_t>& numbers) {
     return text;
 }
 
-// A number of a CPU at the front of `text`, which shrinks past it.
+// Consumes and returns the number of a CPU at the front of `text`; nothing if there is none.
 static std::optional<std::uint32_t> take_cpu(std::string_view& text) {
     static constexpr std::uint32_t kCpuMax = 1U << 20;
     std::uint32_t cpu = 0;

@@ -20,16 +20,16 @@ namespace {
 
 using Items = std::vector<std::uint32_t>; // Cores or ranks.
 
-// One step of nesting: which group of this level an item is in, nothing if that is not known.
+// One level of nesting: which group of this level an item is in, or nothing if that is not known.
 struct Level {
     std::string_view word;
-    std::string remark; // Behind each group's number: " (16 MiB)".
+    std::string remark; // Text after each group's number: " (16 MiB)".
     std::function<std::optional<std::uint32_t>(std::uint32_t item)> index;
 };
 
 struct Group {
     std::string label;
-    Items items; // Those that no inner group holds.
+    Items items; // Items that no inner group holds.
     std::vector<Group> inner;
 };
 
@@ -40,7 +40,7 @@ Group nest(std::string label, const Items& items, std::span<const Level> levels)
         return group;
     }
     const Level& level = levels.front();
-    std::unordered_map<std::uint32_t, std::size_t> position; // Of an index in `parts`.
+    std::unordered_map<std::uint32_t, std::size_t> position; // In `parts`, by group index.
     std::vector<std::pair<std::uint32_t, Items>> parts;
     for (const std::uint32_t item : items) {
         const std::optional<std::uint32_t> index = level.index(item);
@@ -73,8 +73,8 @@ void print_outline(fmt::memory_buffer& text, const Group& group, const Describe&
     }
 }
 
-// Writes groups as nested tables in the label of a single node: Graphviz keeps the order of cells,
-// as it does not that of clusters.
+// Writes groups as nested tables in the label of a single node, because Graphviz keeps the order of
+// table cells but not that of clusters.
 class DotWriter {
   public:
     explicit DotWriter(const Describe& describe) : describe_(describe) {}
@@ -90,7 +90,7 @@ class DotWriter {
     }
 
   private:
-    // A title over the group's own items and its inner groups, folded into about a square.
+    // Writes a title over the group's own items and its inner groups, arranged in about a square.
     void table(const Group& group, int depth) {
         const std::size_t count = group.inner.size() + (group.items.empty() ? 0 : 1);
         const auto columns = static_cast<std::size_t>(std::ceil(std::sqrt(count)));
@@ -105,7 +105,8 @@ class DotWriter {
         line(depth, "</TABLE>");
     }
 
-    // The inner groups come first, what none of them holds last.
+    // Writes one cell of the group: the inner groups come first, the items that none of them holds
+    // last.
     void content(const Group& group, std::size_t cell, int depth) {
         if (cell == group.inner.size()) {
             line(depth, describe_(group.items));
@@ -168,7 +169,7 @@ std::string size_remark(std::uint64_t bytes) {
     return bytes > 0 ? fmt::format(" ({})", format_bytes(bytes)) : std::string();
 }
 
-// Down to the last cache that several cores share.
+// Returns the levels of nesting of a machine, down to the innermost cache that several cores share.
 std::vector<Level> machine_levels(const Machine& machine) {
     const std::vector<Core>& cores = machine.cores();
     std::vector<Level> levels = {
@@ -210,7 +211,7 @@ std::string describe_ranks(const Items& items) {
     return ranges("rank", items);
 }
 
-// "From each rank to the next: 10 cache, 1 host".
+// Returns how many ranks are at each distance from the next rank: "10 cache, 1 host".
 std::string neighbour_distances(const Placement& placement) {
     std::array<std::uint64_t, kDistanceCount> counts = {};
     for (Rank rank = 0; rank + 1 < placement.rank_count(); ++rank) {

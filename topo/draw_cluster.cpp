@@ -12,7 +12,8 @@ namespace ucg::topo {
 
 namespace {
 
-/// Rows of cells, padded to the width of their columns; the last column is not.
+/// Returns rows of cells, padded to the width of their columns, without blanks at the ends of
+/// lines.
 std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths(rows.front().size(), 0);
     for (const std::vector<std::string>& row : rows) {
@@ -102,7 +103,7 @@ Result<std::string> to_simgrid(const Cluster& cluster, double latency_s) {
     }
     fmt::memory_buffer text;
     const auto out = std::back_inserter(text);
-    // Hosts have a speed because they must; a processor's prices are the simulator's.
+    // SimGrid requires a speed for each host; the simulator prices computation by itself.
     fmt::format_to(out, "<?xml version='1.0'?>\n"
                         "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
                         "<platform version=\"4.1\">\n"

@@ -1,5 +1,5 @@
-// Clusters for people and other programs: a table for terminals, DOT for Graphviz, SVG, a platform
-// for SimGrid. Loads are those of an alltoall with one rank on each machine (cluster_load.hpp).
+// Draws clusters: a table for terminals, DOT for Graphviz, SVG, and a platform for SimGrid. Loads
+// are those of an alltoall with one rank on each machine (cluster_load.hpp).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ucg::topo {
 
-/// Load, bottleneck and peak throughput, then a line for each switch with the load and rate of the
-/// link above it and the machines that hang below it:
+/// Returns load, bottleneck and peak throughput, then a line for each switch with the load and rate
+/// of the link above it and the machines that hang below it:
 ///
 ///   Cluster: 3 switches, 6 machines, links of 100 Mbit/s
 ///   Alltoall, one rank on each machine: load 9, peak aggregate throughput 333.3 Mbit/s
@@ -23,16 +23,18 @@ namespace ucg::topo {
 ///     s3     8     100 Mbit/s  n[3-4]
 std::string to_outline(const Cluster& cluster);
 
-/// An undirected graph: "dot -Tsvg". Lines grow with the load; bottlenecks are red.
+/// Returns an undirected graph for "dot -Tsvg". A link's line is the wider the larger its load is;
+/// bottlenecks are red.
 std::string to_dot(const Cluster& cluster);
 
-/// A drawing of its own: switches from the root down, the machines of each in rows right below it,
-/// each link labelled with its load and rate, as wide as its load, bottlenecks in red. Text has a
-/// tooltip where it is short.
+/// Returns an SVG drawing: switches from the root down, the machines of each in rows right below
+/// it, each link labelled with its load and rate and as wide as its load, bottlenecks in red.
+/// Machines and links have tooltips with whole names, loads and rates.
 std::string to_svg(const Cluster& cluster);
 
-/// A platform that SimGrid 3.32 and "ucg_sim --platform" load: each link full duplex, with a router
-/// for each switch. `latency_s` is that of each link. Fails with unsupported if a rate is unknown.
+/// Returns a platform that SimGrid 3.32 and "ucg_sim --platform" load: each link full duplex, with
+/// a router for each switch. `latency_s` is the latency of each link in seconds. Fails with
+/// unsupported if a rate is unknown.
 Result<std::string> to_simgrid(const Cluster& cluster, double latency_s);
 
 } // namespace ucg::topo

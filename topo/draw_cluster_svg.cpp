@@ -13,36 +13,36 @@ namespace ucg::topo {
 
 namespace {
 
-// Pixels.
+// Lengths are in pixels.
 constexpr double kMargin = 24;
 constexpr double kGap = 28;  // Between boxes side by side.
 constexpr double kDrop = 64; // Between rows: room for links and their labels.
 constexpr double kSwitchHeight = 30;
-constexpr double kLetter = 7.2; // The mean width of one at 12 pixels.
+constexpr double kLetter = 7.2; // Mean width of a letter at font size 12.
 constexpr double kCellHeight = 20;
 constexpr double kCellWidthMin = 30;
-constexpr double kCellLetter = 6; // At 10 pixels.
+constexpr double kCellLetter = 6; // Mean width of a letter at font size 10.
 constexpr double kLine = 18;
 constexpr std::size_t kCellNameMax = 14;
 constexpr double kLabelGap = 7; // Between a link and its label.
 constexpr double kLinkMin = 1.2;
-constexpr double kLinkMore = 5; // That the largest load adds.
+constexpr double kLinkMore = 5; // Width that the largest load adds.
 
 constexpr std::string_view kBusy = "#c0392b";
 constexpr std::string_view kPlain = "#6b7f94";
 
-/// What is one box of the drawing: a switch, or all machines right below one.
+/// One box of the drawing: a switch, or all machines right below one switch.
 struct Box {
     std::uint32_t node = 0;  ///< The switch, or the first of the machines.
-    std::uint32_t count = 0; ///< Of the machines; 0: a switch.
-    std::size_t parent = 0;  ///< Among the boxes; its own index for the root.
+    std::uint32_t count = 0; ///< Number of machines; 0: the box is a switch.
+    std::size_t parent = 0;  ///< Index of the box above; its own index for the root.
     std::size_t row = 0;
-    double width = 0; ///< Its own.
+    double width = 0; ///< Width of the box itself.
     double height = 0;
-    double span = 0;  ///< Of all that hangs below it, at least its own width.
-    double below = 0; ///< Of those right below, with the gaps between them.
-    double x = 0;     ///< The middle.
-    double y = 0;     ///< The top.
+    double span = 0;  ///< Width of all that hangs below the box, at least its own width.
+    double below = 0; ///< Width of the boxes right below, with the gaps between them.
+    double x = 0;     ///< Horizontal middle of the box.
+    double y = 0;     ///< Top of the box.
 };
 
 class Layout {
@@ -56,7 +56,7 @@ class Layout {
     const std::vector<Box>& boxes() const { return boxes_; }
     double width() const { return boxes_.front().span + 2 * kMargin; }
     double height() const { return height_; }
-    /// Of the cells of a block of machines.
+    /// Returns the number of columns of a block of machines.
     std::uint32_t columns(const Box& box) const {
         const double wide = std::ceil(std::sqrt(2.0 * box.count));
         return static_cast<std::uint32_t>(std::clamp(wide, 1.0, 16.0));
@@ -79,7 +79,7 @@ class Layout {
             const std::size_t row = node == 0 ? 0 : boxes_[above].row + 1;
             const bool is_machine = cluster_.is_machine(node);
             if (is_machine && node > parent + 1) {
-                ++boxes_.back().count; // Machines of a switch follow one another.
+                ++boxes_.back().count; // The machines of a switch follow one another.
                 continue;
             }
             box_of[node] = boxes_.size();
@@ -110,7 +110,8 @@ class Layout {
         }
     }
 
-    /// Room for the label of the link above, which stands to its right, up to the next box.
+    /// Returns the width that leaves room for the label of the link above, which stands to the
+    /// right of the link, up to the next box.
     double label_span(const Box& box) const {
         std::size_t longest = 0;
         for (const std::string& line :
@@ -132,7 +133,7 @@ class Layout {
             height_ += row + kDrop;
         }
         height_ += kMargin - kDrop;
-        std::vector<double> next(boxes_.size(), 0); // Where the next one below a box begins.
+        std::vector<double> next(boxes_.size(), 0); // By box: where its next child begins.
         for (std::size_t i = 0; i < boxes_.size(); ++i) {
             Box& box = boxes_[i];
             double& left = next[box.parent];
@@ -176,7 +177,7 @@ class Drawing {
                 kMargin + kLine * static_cast<double>(i), i == 0 ? " font-weight=\"bold\"" : "",
                 title[i]);
         }
-        for (const bool busy : {false, true}) { // The others do not cover bottlenecks.
+        for (const bool busy : {false, true}) { // Bottlenecks last, so that no link covers them.
             for (const Box& box : layout_.boxes()) {
                 if (box.row > 0 && is_busy(box) == busy) {
                     link(box);

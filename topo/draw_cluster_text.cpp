@@ -13,7 +13,7 @@ std::string counted(std::uint64_t count, std::string_view one, std::string_view 
     return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-/// ", links of 100 Mbit/s"
+/// Returns what is known of the links' rates: ", links of 100 Mbit/s".
 std::string rates(const Cluster& cluster) {
     std::vector<std::uint64_t> found;
     for (std::uint32_t node = 1; node < cluster.node_count(); ++node) {
@@ -45,7 +45,7 @@ std::string peak(const AapcLoad& load) {
     return fmt::format("{}{}", load.rates_known ? "" : "at most ", format_rate(load.peak()));
 }
 
-/// "s[0-3] to top, n0 to s1", by the switch above.
+/// Returns the links that are bottlenecks, "s[0-3] to top, n0 to s1", grouped by the switch above.
 std::string bottlenecks(const Cluster& cluster, const AapcLoad& load) {
     static constexpr std::size_t kGroupsShown = 8;
     std::vector<std::uint32_t> nodes = load.bottlenecks;
@@ -94,7 +94,7 @@ std::array<std::string, 2> link_lines(const Cluster& cluster, const AapcLoad& lo
 
 std::string machines_of(const Cluster& cluster, std::uint32_t node) {
     std::vector<std::string_view> names;
-    // They come first.
+    // A switch's machines come before its switches.
     for (std::uint32_t child = node + 1;
          child < cluster.subtree_end(node) && cluster.is_machine(child); ++child) {
         names.push_back(cluster.node(child).name);

@@ -41,11 +41,11 @@ class Expander {
     }
 
   private:
-    // A constant piece is a list of one.
+    // The pieces of a name, each a list of alternatives; a piece outside brackets has one.
     using Pieces = std::vector<std::vector<std::string>>;
 
     void refuse(std::string_view reason) {
-        static constexpr std::size_t kShown = 60; // It may be thousands.
+        static constexpr std::size_t kShown = 60; // The text may have thousands of characters.
         if (status_.ok()) {
             status_ = failure(Code::invalid_argument, "host list '{}{}': {}",
                               text_.substr(0, kShown), text_.size() > kShown ? "..." : "", reason);
@@ -138,10 +138,10 @@ class Expander {
     Status status_;
 };
 
-/// A name cut before its last digits.
+/// A name split before its trailing digits.
 struct Numbered {
     std::string_view prefix;
-    std::string_view digits; // Maybe none.
+    std::string_view digits; // May be empty.
 
     explicit Numbered(std::string_view name) {
         std::size_t begin = name.size();
@@ -153,7 +153,8 @@ struct Numbered {
     }
 };
 
-/// The digits that follow in a range that began `width` wide.
+/// Returns the digits of the number after `digits` in a range whose first number has `width`
+/// digits.
 std::string next_digits(std::string_view digits, std::size_t width) {
     std::uint64_t number = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -170,7 +171,7 @@ std::string host_list(std::span<const std::string_view> names) {
     std::string text;
     for (std::size_t i = 0; i < names.size();) {
         const Numbered head(names[i]);
-        std::string ranges; // All that follow one another with this prefix.
+        std::string ranges; // Numbers of all consecutive names with this prefix.
         std::size_t count = 0;
         while (i < names.size()) {
             const Numbered low(names[i]);

@@ -1,4 +1,5 @@
-// Slurm's host list expressions: "n[0-3,8],login", "rack[0-1]node[00-15]". Private to topo.
+// Reads and writes Slurm's host list expressions: "n[0-3,8],login", "rack[0-1]node[00-15]". Private
+// to topo.
 #pragma once
 
 #include <span>
@@ -10,15 +11,16 @@
 
 namespace ucg::topo {
 
-/// A list that is longer than this is a mistake; it is Slurm's own limit for a range.
+/// The most names of a list; a longer one is a mistake. It is Slurm's own limit for a range.
 inline constexpr std::size_t kHostListMax = 65536;
 
-/// All names in the order written. Names are separated by commas; in brackets are numbers and
-/// ranges of numbers, whose leading zeros give the width; several brackets stand for each
-/// combination, the last one running fastest. Fails with invalid_argument.
+/// Returns all names of the list, in the order written. Names are separated by commas; in brackets
+/// are numbers and ranges of numbers, whose leading zeros give the width; several brackets stand
+/// for each combination, the last bracket varying fastest. Fails with invalid_argument.
 Result<std::vector<std::string>> expand_host_list(std::string_view text);
 
-/// The shortest such text that names these in this order, with one bracket a name at most.
+/// Returns the shortest host list that names these in this order, with at most one bracket in a
+/// name.
 std::string host_list(std::span<const std::string_view> names);
 
 } // namespace ucg::topo

@@ -45,7 +45,7 @@ Place Machine::place_of(const std::vector<std::uint32_t>& cpus) const {
             found += static_cast<std::size_t>(here);
         }
     }
-    // A CPU that the machine does not have could be anywhere.
+    // A CPU that the machine lacks could be anywhere, so that only the host is known.
     return found == wanted.size() ? place : forget_inside(place, Distance::host);
 }
 

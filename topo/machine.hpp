@@ -1,4 +1,4 @@
-// What one host is made of: packages, NUMA domains, last-level caches, cores, as a plain value.
+// The hardware of one host: packages, NUMA domains, last-level caches and cores, as a plain value.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace ucg::topo {
 
-/// One core and where it is. Indexes count within the machine from 0 in the order in which the
-/// cores meet them; where levels nest, these are hwloc's logical indexes.
+/// One core and where it is. Indexes are within the machine, from 0 in the order in which the list
+/// of cores first mentions them; where levels nest, these are hwloc's logical indexes.
 struct Core {
     std::uint32_t package = 0;
     std::uint32_t numa = 0;                  ///< The nearest NUMA domain.
@@ -23,7 +23,7 @@ struct Core {
     bool operator==(const Core&) const = default;
 };
 
-/// Sizes that go with the cores; 0 if unknown.
+/// Sizes of the machine's caches and memory in bytes; 0 if unknown.
 struct MemorySizes {
     std::uint64_t l2_bytes = 0;     ///< Of one L2.
     std::uint64_t l3_bytes = 0;     ///< Of one last-level cache.
@@ -34,7 +34,7 @@ struct MemorySizes {
 
 class Machine {
   public:
-    /// A machine of which nothing is known: no cores.
+    /// Makes a machine of which nothing is known: it has no cores.
     Machine() = default;
     /// REQUIRES: every index is less than the count of cores.
     explicit Machine(std::vector<Core> cores, const MemorySizes& sizes = {});
@@ -50,9 +50,9 @@ class Machine {
     std::uint64_t l3_bytes() const { return sizes_.l3_bytes; }
     std::uint64_t memory_bytes() const { return sizes_.memory_bytes; }
 
-    /// The place of a process bound to one core, on host 0. REQUIRES: core < core_count().
+    /// Returns the place of a process bound to one core, on host 0. REQUIRES: core < core_count().
     Place place_of_core(std::uint32_t core) const;
-    /// The place of a process bound to the given CPUs (the operating system's numbers): the
+    /// Returns the place of a process bound to the given CPUs (the operating system's numbers): the
     /// innermost levels that contain them all, on host 0. Only the host is known if `cpus` is empty
     /// or the machine lacks one of them.
     Place place_of(const std::vector<std::uint32_t>& cpus) const;
@@ -68,24 +68,27 @@ class Machine {
     std::uint32_t l2_count_ = 0;
 };
 
-/// Round-trip text form, a header line and one line per core:
+/// Returns the text form, which parse_machine() reads back to an equal value: a header line and one
+/// line per core:
 ///
 ///   machine cores 2 l2_bytes 1048576 l3_bytes 33554432 memory_bytes 25769803776
 ///   core 0: package 0 numa 0 l3 0 l2 0 threads 0,2
 ///   core 1: package 0 numa 0 l3 0 l2 1 threads 1,3
 std::string to_text(const Machine& machine);
-/// Skips empty lines and what follows '#'. Fails with invalid_argument and "line L, column C:
-/// expected ..., found ...".
+/// Reads the text form, skipping empty lines and what follows '#'. Fails with invalid_argument and
+/// "line L, column C: expected ..., found ...".
 Result<Machine> parse_machine(std::string_view text);
 
-/// The machine this process runs on, all of it, whatever the process is bound to and whatever its
-/// cgroup hides, so that all processes of a host number its cores alike. As every hwloc program it
-/// heeds HWLOC_SYNTHETIC and HWLOC_XMLFILE. Takes milliseconds. Fails with io_error, logged.
+/// Returns the machine that this process runs on, all of it, whatever the process is bound to and
+/// whatever its cgroup hides, so that all processes of a host number its cores alike. Like every
+/// program that uses hwloc it heeds HWLOC_SYNTHETIC and HWLOC_XMLFILE. Takes milliseconds. Fails
+/// with io_error, logged.
 Result<Machine> discover_machine();
-/// From hwloc's synthetic description, for example "package:2 numa:1 l3:2 core:4 pu:1". Fails with
-/// invalid_argument.
+/// Returns the machine of hwloc's synthetic description, for example "package:2 numa:1 l3:2 core:4
+/// pu:1". Fails with invalid_argument.
 Result<Machine> machine_from_synthetic(const std::string& description);
-/// From XML that lstopo exported (the text itself, not a file name). Fails with invalid_argument.
+/// Returns the machine of XML that lstopo exported (the text itself, not a file name). Fails with
+/// invalid_argument.
 Result<Machine> machine_from_xml(const std::string& xml);
 
 } // namespace ucg::topo

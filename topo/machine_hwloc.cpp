@@ -1,4 +1,4 @@
-// Machine from hwloc: the one file that sees it.
+// Makes a Machine by hwloc. This is the only file that uses hwloc.
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -21,7 +21,7 @@ Topology new_topology() {
     return {status == 0 ? raw : nullptr, &hwloc_topology_destroy};
 }
 
-// Numbers things from 0 in the order in which they are first asked for.
+// Numbers keys from 0 in the order in which they are first asked for.
 class Numbering {
   public:
     std::uint32_t operator()(std::uint64_t key) {
@@ -36,8 +36,8 @@ hwloc_obj_t ancestor(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_obj
     return hwloc_get_ancestor_obj_by_type(topology, type, object);
 }
 
-// The outermost cache above `object`, null if there is none. Machines without an L3, and the cores
-// of hybrid processors that bypass it, have another last level.
+// Returns the outermost data cache above `object`, null if there is none. Machines without an L3,
+// and the cores of hybrid processors that bypass it, have another last level.
 hwloc_obj_t last_level_cache(hwloc_obj_t object) {
     hwloc_obj_t outermost = nullptr;
     for (hwloc_obj_t above = object->parent; above != nullptr; above = above->parent) {
@@ -48,9 +48,9 @@ hwloc_obj_t last_level_cache(hwloc_obj_t object) {
     return outermost;
 }
 
-// The NUMA node with the fewest CPUs among those local to `object` (a core may have its own, a
-// high-bandwidth one and the machine's expansion memory); null where there is no memory. Ties go to
-// the lower number, which is ordinary memory.
+// Returns the NUMA node with the fewest CPUs among those local to `object` (a core may have its
+// own, a high-bandwidth one and the machine's expansion memory); null where there is no memory.
+// Ties go to the lower number, which is ordinary memory.
 hwloc_obj_t nearest_numa(hwloc_topology_t topology, hwloc_obj_t object) {
     hwloc_obj_t nearest = nullptr;
     int fewest = std::numeric_limits<int>::max();
@@ -78,8 +78,9 @@ std::uint64_t cache_bytes(hwloc_obj_t cache) {
     return cache != nullptr ? cache->attr->cache.size : 0;
 }
 
-// Reads cores off a loaded topology. An object that is missing stands for the level outside it: no
-// package is the whole machine, no NUMA node is the package, no cache is the NUMA domain.
+// Reads cores from a loaded topology. An object that is missing stands for the level outside it:
+// without a package object the package is the whole machine, without a NUMA node the NUMA domain is
+// the package, without a cache the last-level cache is the NUMA domain.
 class CoreReader {
   public:
     explicit CoreReader(hwloc_topology_t topology) : topology_(topology) {}
@@ -128,8 +129,9 @@ Machine read_machine(hwloc_topology_t topology) {
     return Machine(std::move(cores), sizes);
 }
 
-// Whole machine: processes whose cgroups show them different CPUs must still number cores alike.
-// Binding is left alone: a discovery that hops over the CPUs would disturb a running program.
+// Returns the flags by which hwloc sees the whole machine: processes whose cgroups show them
+// different CPUs must still number cores alike. The binding is left alone, because a discovery that
+// hops over the CPUs would disturb a running program.
 unsigned long whole_machine_flags() {
     unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
 #if HWLOC_API_VERSION >= 0x00020500
@@ -184,7 +186,7 @@ Result<Machine> machine_from_xml(const std::string& xml) {
         return out_of_memory();
     }
     const bool too_long = xml.size() >= static_cast<std::size_t>(std::numeric_limits<int>::max());
-    // hwloc wants the length with the terminating null.
+    // hwloc wants the length including the terminating null.
     if (too_long || hwloc_topology_set_xmlbuffer(topology.get(), xml.c_str(),
                                                  static_cast<int>(xml.size()) + 1) != 0) {
         return failure(Code::invalid_argument,

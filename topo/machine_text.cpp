@@ -12,7 +12,7 @@ namespace ucg::topo {
 
 namespace {
 
-// More cores than any host has; keeps a wrong count from reserving memory without end.
+// More cores than any host has. The limit keeps a wrong count from reserving memory without end.
 constexpr std::uint32_t kCoresMax = 1U << 20;
 
 struct Header {
@@ -69,7 +69,7 @@ Core parse_core(Scanner& scanner, std::uint32_t number, std::uint32_t core_count
     return core;
 }
 
-// A CPU is a thread of one core.
+// Fails if a CPU of `core` already belongs to another core: a CPU is a thread of one core.
 void expect_unused(Scanner& scanner, const Core& core, std::uint32_t number,
                    std::unordered_map<std::uint32_t, std::uint32_t>& core_of) {
     for (const std::uint32_t cpu : core.threads) {

@@ -15,7 +15,8 @@ std::string_view name(MapBy map_by) {
     return kNames[static_cast<std::size_t>(map_by)];
 }
 
-// Which of the groups that `map_by` deals ranks to a core belongs to.
+// Returns the index of the group, of those among which `map_by` deals out ranks, that a core
+// belongs to.
 static std::uint32_t group_of(const Core& core, MapBy map_by) {
     switch (map_by) {
     case MapBy::cache: return core.l3;
@@ -27,11 +28,11 @@ static std::uint32_t group_of(const Core& core, MapBy map_by) {
     return 0;
 }
 
-// The cores in the order in which consecutive ranks of a host take them: the first of each group,
-// the second of each, and so on.
+// Returns the cores in the order in which consecutive ranks of a host take them: the first core of
+// each group, then the second of each, and so on.
 static std::vector<std::uint32_t> core_order(const Machine& machine, MapBy map_by) {
     const std::vector<Core>& cores = machine.cores();
-    std::vector<std::uint32_t> taken(cores.size(), 0); // By group; a group holds at least one core.
+    std::vector<std::uint32_t> taken(cores.size(), 0); // By group; each holds at least one core.
     std::vector<std::uint32_t> round(cores.size());
     for (std::size_t i = 0; i < cores.size(); ++i) {
         const std::uint32_t group = group_of(cores[i], map_by);
@@ -50,7 +51,7 @@ static std::vector<std::uint32_t> core_order(const Machine& machine, MapBy map_b
     return order;
 }
 
-// The places of one host's ranks, host 0.
+// Returns the places of the ranks of one host, as host 0.
 static std::vector<Place> host_places(const Machine& machine, Rank ranks_per_host, MapBy map_by) {
     Place unknown;
     unknown.known = Distance::host;

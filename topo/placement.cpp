@@ -36,8 +36,8 @@ Place forget_inside(Place place, Distance known) {
     return place;
 }
 
-// From the outside in, so that levels which do not nest (a cache over two NUMA domains) count as
-// far as their outermost difference.
+// Compares from the outside in, so that levels which do not nest (a cache over two NUMA domains)
+// count as far as their outermost difference.
 static Distance first_difference(const Place& a, const Place& b) {
     if (a.host != b.host) {
         return Distance::network;
@@ -60,7 +60,8 @@ Distance distance(const Place& a, const Place& b) {
 
 namespace {
 
-/// By which places of one host differ. Those that stand side by side in this order share most.
+/// Returns a key by which places of one host differ. Places that are neighbours in the order of
+/// these keys share the most levels.
 auto inside_host(const Place& place) {
     return std::tuple(place.known, place.package, place.numa, place.cache, place.core);
 }
@@ -86,7 +87,7 @@ class Hosts {
 
   private:
     std::uint32_t count_ = 0;
-    bool are_numbered_ = true; ///< So far they came as 0, 1, 2, ..., and need no table.
+    bool are_numbered_ = true; ///< So far hosts came as 0, 1, 2, ..., and need no table.
     std::unordered_map<std::uint32_t, std::uint32_t> numbers_;
 };
 
@@ -97,7 +98,8 @@ class Kinds {
 
     std::uint32_t number(Place place) {
         place.host = 0;
-        // Nearly always the last one again, or the one that followed it on the host before.
+        // The place is nearly always the previous one again, or the one that followed it on an
+        // earlier host.
         const std::uint32_t next = last_ + 1 < kinds_.size() ? last_ + 1 : 0;
         if (kinds_.empty() || place != kinds_[last_]) {
             last_ = !kinds_.empty() && place == kinds_[next] ? next : look_up(place);
@@ -151,8 +153,9 @@ void Placement::take_places(Rank count, const std::function<Place(Rank)>& place_
     rank_count_ = count;
 }
 
-/// Counts the host's ranks in host_begin_. Hosts are listed from the first rank on that is not on
-/// the one that it would be on if all had as many consecutive ranks as the first.
+/// Notes the host of the next rank, and counts the host's ranks in host_begin_. host_of_ stays
+/// empty as long as each rank is on the host that it would be on if all hosts had as many
+/// consecutive ranks as the first; from the first other rank on it lists all hosts.
 void Placement::take_host(Rank rank, std::uint32_t host) {
     if (host == leaders_.size()) {
         leaders_.push_back(rank);
@@ -170,8 +173,10 @@ void Placement::take_host(Rank rank, std::uint32_t host) {
     }
 }
 
-/// Kinds are listed from the first rank on that has another one than the rank of the first host has
-/// that is at the same place in the row of its host, if hosts are alike, or than rank 0 has.
+/// Notes the kind, an index into kinds_, of the next rank. Hosts are alike as long as each rank has
+/// the kind of the rank of the first host with the same index on its host, or, where all ranks of
+/// the first host have the kind of rank 0, that kind. From the first other rank on kind_of_ lists
+/// the kinds of all ranks.
 void Placement::take_kind(Rank rank, std::uint32_t host, std::uint32_t kind) {
     if (kind_of_.empty() && host_of_.empty() && host == 0) {
         if (kind != 0 && host_kinds_.empty()) {
@@ -197,7 +202,8 @@ void Placement::take_kind(Rank rank, std::uint32_t host, std::uint32_t kind) {
     }
 }
 
-/// Makes of each host's number of ranks, in host_begin_, where they begin; and the lists of ranks.
+/// Turns the number of ranks of each host, in host_begin_, into where they begin, and makes the
+/// lists of ranks by host.
 void Placement::sort_by_host() {
     for (std::size_t host = 1; host < host_begin_.size(); ++host) {
         ranks_per_host_max_ = std::max(ranks_per_host_max_, static_cast<Rank>(host_begin_[host]));
@@ -221,13 +227,14 @@ void Placement::sort_by_host() {
 
 namespace {
 
-/// The next host whose ranks may lie otherwise. Of those that are alike the last may have fewer.
+/// Returns the next host whose ranks may be placed differently. Of hosts that are alike, only the
+/// last may differ, by having fewer ranks.
 std::uint32_t next_unlike(const Placement& placement, std::uint32_t host, bool all_alike) {
     return all_alike && host + 2 < placement.host_count() ? placement.host_count() - 1 : host + 1;
 }
 
-/// Ranks of the host between which are all distances that any two have, in any order: two of those
-/// that are all at one place.
+/// Returns ranks of the host between which all distances occur that any two of its ranks have, in
+/// any order: two of them if all are at one place, else all.
 Ranks some_of(const Placement& placement, std::uint32_t host, bool at_one_place) {
     const Ranks ranks = placement.ranks_on(host);
     return at_one_place && placement.hosts_are_contiguous()
@@ -237,7 +244,8 @@ Ranks some_of(const Placement& placement, std::uint32_t host, bool at_one_place)
 
 } // namespace
 
-/// Distances nest: no two ranks of a host are wider apart than one of them is from its leader.
+/// Finds widest_on_host_. Distances nest, so the greatest distance between two ranks of a host is
+/// also the distance of some rank from its leader.
 void Placement::find_widest() {
     const bool all_alike = host_of_.empty() && kind_of_.empty();
     for (std::uint32_t host = 0; host < host_count(); host = next_unlike(*this, host, all_alike)) {
@@ -251,7 +259,7 @@ void Placement::find_widest() {
 
 namespace {
 
-/// How often each distance lies between a rank and the next one.
+/// How often each distance occurs between one rank and the next.
 using Steps = std::array<std::uint32_t, kDistanceCount>;
 
 Steps steps_of(const Placement& placement, Ranks row) {
@@ -264,9 +272,10 @@ Steps steps_of(const Placement& placement, Ranks row) {
 
 } // namespace
 
-/// Distances nest, so that all of them lie between ranks that stand side by side by place. A group
-/// is entered once there; where ranks in their own order enter groups no more often, each stands
-/// together.
+/// Finds distances_on_host_ and groups_are_contiguous_. Distances nest, so all of them occur
+/// between ranks that are neighbours in the order of places. That order enters each group once.
+/// Where the ranks in their own order enter groups no more often, the ranks of each group are
+/// consecutive.
 void Placement::find_levels() {
     std::array<bool, kDistanceCount> found = {};
     const bool all_alike = host_of_.empty() && kind_of_.empty();
@@ -276,7 +285,7 @@ void Placement::find_levels() {
             return inside_host(place(a)) < inside_host(place(b));
         };
         Ranks row = ranks;
-        std::vector<Rank> by_place; // Where that is another order.
+        std::vector<Rank> by_place; // The ranks by place, where that is another order.
         if (!std::is_sorted(ranks.begin(), ranks.end(), before)) {
             by_place.assign(ranks.begin(), ranks.end());
             std::sort(by_place.begin(), by_place.end(), before);
@@ -312,11 +321,11 @@ bool may_be_closer_than(const Placement& placement, Ranks ranks, Distance limit)
 
 std::vector<std::vector<Rank>> groups_closer_than(const Placement& placement, Ranks ranks,
                                                   Distance limit) {
-    std::map<std::array<std::uint32_t, 5>, std::size_t> known; // By what a group has in common.
+    std::map<std::array<std::uint32_t, 5>, std::size_t> known; // By the place that a group shares.
     std::vector<std::vector<Rank>> groups;
     for (const Rank rank : ranks) {
         std::size_t group = groups.size();
-        // Who is not known that closely shares nothing with anybody.
+        // A rank whose place is not known that closely shares nothing with any other.
         if (placement.place(rank).known < limit) {
             const auto inside = static_cast<Distance>(static_cast<unsigned>(limit) - 1);
             const Place place = forget_inside(placement.place(rank), inside);

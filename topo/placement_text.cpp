@@ -18,7 +18,7 @@ struct Level {
     Distance distance;
 };
 
-// From the outside in, inside the host.
+// The levels inside a host, from the outside in.
 constexpr std::array<Level, 4> kLevels = {{
     {"package", &Place::package, Distance::package},
     {"numa", &Place::numa, Distance::numa},
@@ -41,7 +41,8 @@ Place parse_place(Scanner& scanner) {
     return place;
 }
 
-// What may follow the levels that were read: the next one, or nothing.
+// Fails unless the line ends after the levels that were read; the message names the next level, if
+// there is one.
 void expect_no_more(Scanner& scanner, const Place& place) {
     for (const Level& level : kLevels) {
         if (level.distance < place.known) {

@@ -23,7 +23,7 @@ Processor processor_from_signature(std::string vendor, std::uint32_t signature) 
 Processor this_processor() {
 #if defined(__x86_64__)
     std::uint32_t eax = 0;
-    std::array<std::uint32_t, 3> words = {}; // EBX, EDX, ECX: the vendor's name in this order.
+    std::array<std::uint32_t, 3> words = {}; // EBX, EDX, ECX, which spell the vendor's name.
     if (__get_cpuid(0, &eax, &words[0], &words[2], &words[1]) != 0) {
         std::string vendor(sizeof(words), '\0');
         std::memcpy(vendor.data(), words.data(), sizeof(words));

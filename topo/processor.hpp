@@ -1,4 +1,4 @@
-// Which kind of processor this is: what a table of built-in costs is looked up by.
+// The kind of processor, by which built-in costs are looked up in a table.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 
 namespace ucg::topo {
 
-/// As the CPUID instruction names x86 processors; nothing is known of others.
+/// A kind of x86 processor, as the CPUID instruction names it; of other processors nothing is
+/// known.
 struct Processor {
     std::string vendor; ///< "AuthenticAMD", "GenuineIntel"; empty: not known.
     std::uint32_t family = 0;
@@ -15,11 +16,11 @@ struct Processor {
     bool operator==(const Processor&) const = default;
 };
 
-/// Of the CPU that the calling thread runs on. No system call, no file.
+/// Returns the processor that the calling thread runs on. Makes no system call and reads no file.
 Processor this_processor();
 
-/// The family and model that CPUID's leaf 1 gives in EAX: the extended ones count where the basic
-/// ones say so.
+/// Returns the processor whose family and model CPUID's leaf 1 gives in EAX as `signature`: the
+/// extended fields count where the basic ones say so.
 Processor processor_from_signature(std::string vendor, std::uint32_t signature);
 
 } // namespace ucg::topo

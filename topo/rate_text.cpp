@@ -8,7 +8,7 @@ namespace ucg::topo {
 
 namespace {
 
-constexpr std::string_view kPrefixes = "kmgt"; // Powers of 1000 from 1 on.
+constexpr std::string_view kPrefixes = "kmgt"; // 1000 to the power of 1, 2, 3 and 4.
 constexpr double kBitsMin = 8.0 * kRateMin;
 constexpr double kBitsMax = 8.0 * kRateMax;
 
@@ -16,7 +16,7 @@ char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Bits in one of `unit`; 0 if there is no such unit.
+/// Returns how many bits one `unit` is; 0 if there is no such unit.
 double bits_in(std::string_view unit) {
     std::string small(unit);
     for (char& c : small) {

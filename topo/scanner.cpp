@@ -93,7 +93,7 @@ void Scanner::fail(std::string_view problem) {
 }
 
 void Scanner::fail_expected(std::string_view expected) {
-    static constexpr std::size_t kShown = 40; // Of a token; it may be a whole file without blanks.
+    static constexpr std::size_t kShown = 40; // A token may be a whole file without blanks.
     const std::string_view token = peek();
     const std::string found = token.empty() ? std::string("the end of the line")
                                             : fmt::format("\"{}\"{}", token.substr(0, kShown),

@@ -1,9 +1,10 @@
 /*
- * alltoall_blocks: times MPI_Alltoall in blocks as Faraj and Yuan do (2005, section 6): a block is
- * some calls in a row after a barrier, and its time the slowest rank's, per call. With a seed,
- * MPI_Alltoallv with messages of 0 to twice as many bytes. One call of the first size comes before
- * all blocks: it connects. For each block rank 0 prints a line of the bytes, the microseconds of a
- * call, and the seconds of processors that all ranks used; "ok" or "WRONG" at the end.
+ * alltoall_blocks: times MPI_Alltoall in blocks as Faraj and Yuan do (2005, section 6). A block is
+ * some calls in a row after a barrier; its time is that of the slowest rank, per call. With a seed
+ * it times MPI_Alltoallv with messages of 0 to twice as many bytes. One call of the first size
+ * comes before all blocks, since it makes connections. For each block rank 0 prints a line with the
+ * bytes, the microseconds of a call, and the processor seconds that all ranks used; at the end it
+ * prints "ok" or "WRONG".
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,16 +21,16 @@ enum { SIZES_MAX = 64 };
 struct options {
     long sizes[SIZES_MAX];
     int size_count;
-    int calls; /* In a block. */
+    int calls; /* Calls in a block. */
     int blocks;
     long seed; /* 0: MPI_Alltoall. */
 };
 
-/* One rank's side. */
+/* The data of one rank. */
 struct exchange {
     int rank;
     int ranks;
-    int* counts[2]; /* Sent and received. */
+    int* counts[2]; /* Of the sent and the received blocks. */
     int* offsets[2];
     unsigned char* in;
     unsigned char* out;
@@ -59,7 +60,7 @@ static int parse(struct options* o, int argc, char** argv, int say) {
     return word == NULL && o->calls > 0 && o->blocks > 0 && o->seed >= 0 ? 0 : -1;
 }
 
-/* The last step of splitmix64: evenly spread, and the same for the sender and the receiver. */
+/* The last step of splitmix64: evenly distributed, and the same for the sender and the receiver. */
 static uint64_t mixed(uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ x >> 27) * 0x94d049bb133111ebULL;
@@ -167,7 +168,7 @@ static void time_block(const struct options* o, long bytes, const struct exchang
     }
 }
 
-/* All blocks of one size; was everything right in the last call? */
+/* Times all blocks of one size. Returns whether the last call's result was right. */
 static int time_size(const struct options* o, int index, struct exchange* e) {
     int right;
     int i;

@@ -17,7 +17,7 @@ void* allocate(size_t bytes) {
     return memory;
 }
 
-/* Makes a row, among those of its name by bytes. Returns its index. */
+/* Makes a row, which is ordered by bytes among those of its name. Returns its index. */
 static int insert(struct phases* p, const char* name, long bytes) {
     int at = p->count;
     int i;

@@ -16,16 +16,16 @@ void* allocate(size_t bytes);
 
 enum { MAX_PHASES = 64 };
 
-/* All calls of one kind: a name (a literal, compared by content) and the bytes that each moves, 0
- * when that means nothing. */
+/* The calls of one kind: their name, a literal that is compared by content, and the bytes that
+ * each call moves, 0 where that has no meaning. */
 struct phase {
     const char* name;
     long bytes;
     long calls;
-    double seconds; /* On this rank. */
+    double seconds; /* The sum over the calls on this rank. */
 };
 
-/* Every rank has the same phases in the same order. */
+/* The phases of a program. Every rank has the same ones in the same order. */
 struct phases {
     struct phase rows[MAX_PHASES];
     int count;
@@ -35,10 +35,10 @@ struct phases {
 void phases_add(struct phases* p, const char* name, long bytes, double seconds);
 
 /* Prints, on rank 0, the slowest rank's time of each phase as a table or as CSV with the columns
- * phase, bytes, calls, mean_us, result. `whole` is the phase that shares are of. Collective. */
+ * phase, bytes, calls, mean_us, result. Shares are fractions of the phase `whole`. Collective. */
 void phases_print(const struct phases* p, const char* whole, int csv, int wrong, MPI_Comm comm);
 
-/* The head of that CSV, for programs that write their rows themselves. */
+/* The header line of that CSV, for programs that write their rows themselves. */
 extern const char csv_header[];
 
 #endif

@@ -22,7 +22,7 @@ struct options {
     long lengths[MAX_LENGTHS];
     int length_count;
     long repetitions;
-    double cell_seconds; /* All repetitions of one cell together. */
+    double cell_seconds; /* For all repetitions of one cell together. */
     int csv;
 };
 
@@ -129,7 +129,7 @@ static double run_mpi_allreduce(struct reduction* r, long length, int iterations
 
 struct method {
     const char* name;
-    int by_threads; /* Run by rank 0 alone. */
+    int by_threads; /* Whether rank 0 alone runs it. */
     double (*run)(struct reduction* r, long length, int iterations);
 };
 
@@ -152,7 +152,7 @@ static int compare_doubles(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
-/* The slowest worker's mean; threads have agreed on it already. */
+/* Returns the slowest worker's mean; threads have agreed on it already. */
 static double timed(struct reduction* r, const struct method* m, long length, int iterations) {
     double seconds = m->run(r, length, iterations);
 
@@ -162,7 +162,8 @@ static double timed(struct reduction* r, const struct method* m, long length, in
     return seconds;
 }
 
-/* One call from a zeroed result, after the measurement, on all who should have the result. */
+/* Makes one call from a zeroed result, after the measurement. Returns whether the result is
+ * wrong on a worker that should have it. */
 static int check(struct reduction* r, const struct method* m, long length) {
     int has_sum = r->rank == 0 || m->run == run_mpi_allreduce;
     int wrong = 0;
@@ -191,7 +192,7 @@ static struct cell measure(struct reduction* r, const struct method* m, long len
     timed(r, m, length, 2); /* First calls set things up. */
     once = timed(r, m, length, 4);
     budget = o->cell_seconds / (double)o->repetitions;
-    /* At least 3, and no more than MPI_Wtime's resolution has use for. */
+    /* At least 3, and not more than MPI_Wtime's resolution requires. */
     iterations = budget < once * 3 ? 3 : budget > once * 1e5 ? 100000 : (int)(budget / once);
     for (i = 0; i < o->repetitions; ++i) {
         times[i] = timed(r, m, length, iterations);
@@ -201,7 +202,7 @@ static struct cell measure(struct reduction* r, const struct method* m, long len
                          check(r, m, length)};
 }
 
-/* Waits for rank 0 without taking its processors: threads need them. */
+/* Waits for rank 0 without using its processors, which the threads need. */
 static void sleep_until_all(MPI_Comm comm) {
     const struct timespec pause = {0, 1000 * 1000};
     MPI_Request request;

@@ -1,4 +1,4 @@
-/* What the ranks and the threads of array_reduction work on. */
+/* The data that the ranks and the threads of array_reduction work on. */
 #ifndef ARRAY_REDUCTION_H_
 #define ARRAY_REDUCTION_H_
 
@@ -6,30 +6,30 @@
 
 #include "apps.h"
 
-struct flag; /* Of the threads' tree; array_reduction_omp.c. */
+struct flag; /* A flag of the threads' tree; see array_reduction_omp.c. */
 
 struct reduction {
     double* own; /* This rank's array. */
-    double* sum; /* The result, of ranks and of threads. */
+    double* sum; /* The result, of the ranks and of the threads. */
     MPI_Comm comm;
     int rank;
     int ranks;
-    /* Rank 0, for as many threads as there are ranks. */
-    cpu_set_t* places; /* Where each rank may run: so may the thread of that number. */
+    /* Rank 0 alone has what follows, for as many threads as there are ranks. */
+    cpu_set_t* places; /* CPUs on which each rank, and the thread of its number, may run. */
     double** rows;     /* Each thread's array. */
     double** scratch;  /* Each thread's sums in the tree. */
     struct flag* flags;
-    long step;           /* Of the flags; grows for ever. */
-    long omp_length_max; /* Elements that the threads' stacks hold in a reduction clause. */
-    long length;         /* Of every array. */
+    long step;           /* The value of the flags; it only grows. */
+    long omp_length_max; /* Most elements that threads' stacks hold in a reduction clause. */
+    long length;         /* Elements of every array. */
 };
 
-/* Returns 0, or -1 when the ranks do not share one host (says so on rank 0). Collective. */
+/* Returns 0, or -1 when the ranks do not share one host, which rank 0 prints. Collective. */
 int reduction_create(struct reduction* r, long length, MPI_Comm comm);
 void reduction_free(struct reduction* r);
 
-/* Element `i` of the array of worker `worker`, and of the sum over all: whole numbers, so that
- * every order of summation gives the same. */
+/* Return element `i` of the array of worker `worker`, and of the sum over all workers. They are
+ * whole numbers, so that every order of summation gives the same result. */
 double reduction_element(int worker, long i);
 double reduction_expected(int workers, long i);
 
@@ -40,8 +40,8 @@ double reduction_expected(int workers, long i);
 void threads_start(struct reduction* r);
 void threads_free(struct reduction* r);
 
-/* Each adds up all rows in r->sum, `iterations` times, and returns the slowest thread's mean in
- * seconds; when one call ends, all threads may read the result. */
+/* Each of these sums all rows into r->sum, `iterations` times, and returns the slowest thread's
+ * mean in seconds. When one call ends, all threads may read the result. */
 double run_omp_clause(struct reduction* r, long length, int iterations);
 double run_omp_tree(struct reduction* r, long length, int iterations);
 

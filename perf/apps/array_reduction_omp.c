@@ -12,7 +12,7 @@ struct flag {
     _Alignas(LINE) atomic_long step;
 };
 
-/* Bytes of this thread's stack, used or not. */
+/* Returns the bytes of this thread's stack, used or not. */
 static size_t stack_size(void) {
     pthread_attr_t attributes;
     size_t size = 0;
@@ -62,7 +62,7 @@ void threads_free(struct reduction* r) {
 }
 
 /* The list of a reduction clause must be shared by the threads, also where the loop is in a
- * function of its own. It is in one because gcc frees the threads' copies when the function
+ * separate function. The loop is in one because gcc frees the threads' copies when the function
  * returns. */
 static double* clause_sum;
 
@@ -106,7 +106,7 @@ static void wait_for(struct flag* flag, long step, int yield) {
     }
 }
 
-/* `to` may be `a`. */
+/* Adds two arrays. `to` may be `a`. */
 static void add(double* to, const double* a, const double* b, long length) {
     long i;
 
@@ -116,8 +116,9 @@ static void add(double* to, const double* a, const double* b, long length) {
     }
 }
 
-/* One sum up the binary tree. A thread's flag says that its subtree is in its scratch array, or
- * that it has no children and its row will do. Returns this thread's subtree. */
+/* Computes one sum up the binary tree. A thread's flag tells that its subtree is in its scratch
+ * array, or that it has no children, so that its row serves. Returns the sum of this thread's
+ * subtree. */
 static const double* climb(struct reduction* r, int thread, long length, long step, int yield) {
     const double* sum = r->rows[thread];
     int distance;
@@ -164,8 +165,8 @@ double run_omp_tree(struct reduction* r, long length, int iterations) {
             for (i = 0; r->ranks == 1 && i < length; ++i) {
                 r->sum[i] = sum[i];
             }
-            /* The root's flag goes up last: then all may read, and nobody reads the scratch of this
-             * sum any more, so that the next may begin. */
+            /* The root's flag is raised last. Then all may read the result, and nobody reads the
+             * scratch arrays of this sum any more, so that the next may begin. */
             wait_for(&r->flags[0], base + k + 1, yield);
         }
         slowest = omp_get_wtime() - start;

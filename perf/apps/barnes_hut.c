@@ -20,7 +20,7 @@ struct options {
     long bodies;
     long leaf;
     long builds;
-    int warmup; /* Builds before those that are timed. */
+    int warmup; /* Builds that precede those that are timed. */
     long seed;
     enum distribution distribution;
     int csv;
@@ -113,8 +113,9 @@ static int complain(const char* what, int rank) {
     return 1;
 }
 
-/* Every body is in the one leaf that its position leads to, leaves together hold all bodies and all
- * mass, and all ranks have the same tree. Collective; the same answer on all ranks. */
+/* Returns whether the tree is wrong. Every body must be in the leaf that its position leads to,
+ * the leaves together must hold all bodies and all mass, and all ranks must have the same tree.
+ * Collective; the result is the same on all ranks. */
 static int is_wrong(const struct tree* t, const struct bodies* b, const struct options* o,
                     const struct tree_facts* facts, MPI_Comm comm) {
     int wrong = 0;

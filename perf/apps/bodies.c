@@ -5,8 +5,8 @@
 
 #include "apps.h"
 
-/* The numbers of one body: splitmix64 (Steele, Lea, Flood 2014) from a state of its own, so that
- * any rank can make any body. */
+/* The random numbers of one body: splitmix64 (Steele, Lea, Flood 2014) with a state per body, so
+ * that any rank can make any body. */
 struct random {
     uint64_t state;
 };
@@ -19,7 +19,7 @@ static uint64_t next_bits(struct random* r) {
     return z ^ (z >> 31);
 }
 
-/* In [0, 1). */
+/* Returns a number in [0, 1). */
 static double next_double(struct random* r) {
     return (double)(next_bits(r) >> 11) * 0x1p-53;
 }
@@ -32,8 +32,8 @@ static void place_uniform(struct random* r, double* position) {
     }
 }
 
-/* Plummer's sphere by the inverse of its enclosed mass (Aarseth, Henon, Wielen 1974). The outermost
- * thousandth of the mass is left out: it reaches to infinity. */
+/* Places a body in Plummer's sphere by the inverse of its enclosed mass (Aarseth, Henon, Wielen
+ * 1974). The outermost thousandth of the mass is left out, since it extends to infinity. */
 static void place_plummer(struct random* r, double* position) {
     double enclosed = 0.999 * (1 - next_double(r));
     double radius = 1 / sqrt(pow(enclosed, -2.0 / 3.0) - 1);

@@ -58,7 +58,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
         case 'x': o->check = 0; break;
         case 'v': o->csv = 1; break;
         case 'k':
-            o->size = 67; /* Divides among no usual number of ranks. */
+            o->size = 67; /* Not divisible by any usual number of ranks. */
             o->iterations = 5;
             break;
         case 'h':
@@ -80,19 +80,19 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
 
 struct product {
     long rows;
-    long columns;   /* Of one rank: the same for all, so those beyond the matrix are zero. */
-    double* matrix; /* Rank 0: all columns, one after the other. */
+    long columns;   /* Of each rank; columns beyond the matrix are zero. */
+    double* matrix; /* On rank 0: all columns, one after the other. */
     double* block;  /* This rank's columns. */
     double* vector;
     double* partial;
-    double* result; /* Rank 0. */
+    double* result; /* On rank 0. */
     MPI_Datatype column;
     MPI_Comm comm;
     int rank;
     int size;
 };
 
-/* Small whole numbers: every order of summation gives the same product. */
+/* Elements are small whole numbers, so that every order of summation gives the same product. */
 static double element(long row, long column) {
     return (double)((row * 31 + column * 17 + row * column % 13) % 17 - 8);
 }
@@ -120,7 +120,7 @@ static void create(struct product* p, long size, MPI_Comm comm) {
             }
         }
     }
-    /* Counts are of columns, so that a block may have more than INT_MAX elements. */
+    /* Counts are numbers of columns, so that a block may have more than INT_MAX elements. */
     MPI_Type_contiguous((int)p->rows, MPI_DOUBLE, &p->column);
     MPI_Type_commit(&p->column);
 }
@@ -148,7 +148,7 @@ static void multiply(struct product* p) {
     }
 }
 
-/* The next vector of the power iteration: the product over its largest element. */
+/* Makes the next vector of the power iteration: the product divided by its largest element. */
 static void normalize(struct product* p) {
     double largest = 0;
     long i;
@@ -193,7 +193,7 @@ static double iterate(struct product* p, const struct options* o, struct phases*
     return start;
 }
 
-/* On rank 0: whether the last product agrees with a serial one, to what rounding allows. */
+/* Returns, on rank 0, whether the last product differs from a serial one by more than rounding. */
 static int is_wrong(const struct product* p) {
     double* sum = allocate(sizeof(double) * (size_t)p->rows);
     double* magnitude = allocate(sizeof(double) * (size_t)p->rows);

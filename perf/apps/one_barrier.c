@@ -1,6 +1,4 @@
-/*
- * one_barrier: what a job costs that does nothing: it starts, meets once, and ends.
- */
+/* one_barrier: what a job costs that does nothing: it starts, calls one barrier, and ends. */
 #include <stdio.h>
 
 #include <mpi.h>

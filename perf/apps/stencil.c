@@ -71,7 +71,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
 
 /* ------------------------------------------------------------------ the cube of a rank */
 
-/* Points of the cube, its first and its last along each axis. */
+/* The points of a part of the cube: the first and the last along each axis. */
 struct box {
     long first[AXES];
     long last[AXES];
@@ -81,23 +81,23 @@ struct grid {
     long n;      /* Points along an edge of the cube; the halo around it is one point thick. */
     double* now; /* Cube and halo. */
     double* next;
-    double* sent; /* One block after the other. */
+    double* sent; /* The blocks to send, one after the other. */
     double* received;
-    struct box inner[NEIGHBORS]; /* What goes in each direction, ... */
-    struct box outer[NEIGHBORS]; /* ... and where it comes to. */
+    struct box inner[NEIGHBORS]; /* Points that are sent in each direction. */
+    struct box outer[NEIGHBORS]; /* Halo points where blocks sent in that direction arrive. */
     int counts[NEIGHBORS];
     int displs[NEIGHBORS];
     int total;
     int ranks[AXES];
     int place[AXES];
-    MPI_Comm comm; /* With the 26 neighbors as its topology. */
+    MPI_Comm comm; /* A communicator with the 26 neighbors as its topology. */
 };
 
 static long at(const struct grid* g, long x, long y, long z) {
     return (x * (g->n + 2) + y) * (g->n + 2) + z;
 }
 
-/* Component of the direction that has this number among 27, which is -1, 0 or 1. */
+/* Returns a component, which is -1, 0 or 1, of the direction with this number among 27. */
 static int step(int direction, int axis) {
     static const int power[AXES] = {9, 3, 1};
     return direction / power[axis] % 3 - 1;
@@ -119,8 +119,8 @@ static void describe_block(struct grid* g, int block, int direction) {
     g->total += g->counts[block];
 }
 
-/* What goes one way comes from the other; where two ways lead to one rank, or to this one, sources
- * and destinations name them in one order. */
+/* Finds the ranks of the neighbors. What is sent one way arrives from the other. Where two
+ * directions lead to one rank, or to this one, sources and destinations list them in one order. */
 static void find_neighbors(struct grid* g, MPI_Comm world) {
     const int periodic[AXES] = {1, 1, 1};
     int to[NEIGHBORS];
@@ -152,7 +152,8 @@ static void find_neighbors(struct grid* g, MPI_Comm world) {
     MPI_Comm_free(&cart);
 }
 
-/* One wave along each axis, and so the same at opposite sides. */
+/* Returns the value of a plane wave, with one period along each axis, so that opposite sides
+ * match. */
 static double wave(const struct grid* g, long x, long y, long z) {
     const long point[AXES] = {x, y, z};
     double angle = 0;
@@ -165,7 +166,7 @@ static double wave(const struct grid* g, long x, long y, long z) {
     return cos(2 * M_PI * angle);
 }
 
-/* What a step multiplies it by. */
+/* Returns the factor by which a step multiplies the wave. */
 static double factor(const struct grid* g) {
     double product = 1;
     int axis;
@@ -205,7 +206,7 @@ static void destroy(struct grid* g) {
 
 /* ------------------------------------------------------------------ steps */
 
-/* Carries the points of a box to a block, or from it. */
+/* Copies the points of a box to a block, or from it. */
 static void copy_box(const struct grid* g, const struct box* box, double* block, int to_block) {
     long x, y, z;
 
@@ -273,7 +274,7 @@ static void iterate(struct grid* g, struct phases* phases) {
     phases_add(phases, "compute", 0, MPI_Wtime() - unpacked);
 }
 
-/* Whether a point of this rank differs from what it must be by more than rounding. */
+/* Returns whether a point of this rank is wrong by more than rounding. */
 static int is_wrong(const struct grid* g, long steps) {
     const double scale = pow(factor(g), (double)steps);
     int wrong = 0;

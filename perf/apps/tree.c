@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The moments of all leaves, four each, are counted in an int by MPI. */
+/* The most nodes: MPI counts the moments of all leaves, four each, in an int. */
 enum { MAX_NODES = INT_MAX / 4 };
 
-/* One build: what its allreduces took so far. */
+/* One build of the tree, with the seconds of its allreduces so far. */
 struct build {
     struct tree* tree;
     struct bodies* bodies;
@@ -18,7 +18,7 @@ struct build {
     MPI_Comm comm;
 };
 
-/* Lengths are counted in powers of two of bytes. */
+/* Returns the length rounded down to a power of two of bytes, under which it is counted. */
 static long length_class(long bytes) {
     long from = 8;
 
@@ -80,7 +80,7 @@ static void add_root(struct build* b) {
         root->centre[axis] = (extent[axis] - extent[axis + 3]) / 2;
         root->half = fmax(root->half, (extent[axis] + extent[axis + 3]) / 2);
     }
-    /* Rounding of the centre may leave a body outside by the last digit. */
+    /* Rounding of the centre may place a body outside by the last digit. */
     root->half *= 1 + 0x1p-40;
 }
 
@@ -106,8 +106,8 @@ static void split(struct tree* t, int parent) {
     }
 }
 
-/* Nodes from `level` on are the newest level: splits those that are fat, gives them their global
- * costs, and returns how many were split. */
+/* The nodes from `level` on are the newest level. Splits those of them that are too large, gives
+ * the new nodes their global costs, and returns how many were split. */
 static int split_level(struct build* b, int level, double leaf) {
     struct tree* t = b->tree;
     int end = t->count;
@@ -142,7 +142,7 @@ static int split_level(struct build* b, int level, double leaf) {
     return (t->count - end) / 8;
 }
 
-/* Masses of the leaves from all ranks, then of their ancestors from their children. */
+/* Sums the masses of the leaves over all ranks, then those of their ancestors over the children. */
 static void sum_masses(struct build* b) {
     struct tree* t = b->tree;
     int* slot = allocate(sizeof(*slot) * (size_t)t->count);
@@ -204,7 +204,7 @@ void tree_free(struct tree* t) {
     memset(t, 0, sizeof(*t));
 }
 
-/* FNV-1a over the bytes. */
+/* Continues an FNV-1a hash with these bytes. */
 static uint64_t mix(uint64_t hash, const void* data, size_t bytes) {
     const unsigned char* at = data;
     size_t i;

@@ -7,20 +7,20 @@
 #include "apps.h"
 #include "bodies.h"
 
-/* Halving a cube this often uses up the digits of a double: bodies that are still together are at
- * the same place, and their leaf stays above the limit. */
+/* Halving a cube this often uses up the digits of a double. Bodies that are then still in one
+ * cube are at the same place, and their leaf stays above the limit. */
 enum { MAX_DEPTH = 50 };
 
 struct node {
-    double centre[3]; /* Of the cube. */
-    double half;      /* Of its edge. */
-    double cost;      /* Bodies in it, of all ranks. */
+    double centre[3]; /* Centre of the cube. */
+    double half;      /* Half the length of its edge. */
+    double cost;      /* Bodies in the cube, of all ranks. */
     double moment[4]; /* Mass, and mass times position. */
     int children;     /* Index of the first of eight; 0 for a leaf. */
     int depth;
 };
 
-/* Parents come before their children. */
+/* A tree whose parents come before their children. */
 struct tree {
     struct node* nodes;
     int count;
@@ -34,18 +34,18 @@ void tree_build(struct tree* t, struct bodies* b, double leaf, struct phases* ph
                 MPI_Comm comm);
 void tree_free(struct tree* t);
 
-/* What the check and the report need. */
+/* What the check of the results and the report need. */
 struct tree_facts {
     int leaves;
     int depth;
     int over_full;  /* Leaves above the limit, because of MAX_DEPTH. */
-    double bodies;  /* Of all leaves together. */
-    uint64_t shape; /* Of the nodes and their costs: the same for any number of ranks. */
-    uint64_t all;   /* Of the masses too, bit by bit: the same on all ranks. */
+    double bodies;  /* The sum over all leaves. */
+    uint64_t shape; /* Hash of the nodes and costs: the same for any number of ranks. */
+    uint64_t all;   /* Hash with the masses, bit by bit: the same on all ranks. */
 };
 struct tree_facts tree_examine(const struct tree* t, double leaf);
 
-/* The leaf whose cube holds the position, by walking down from the root. */
+/* Returns the leaf whose cube holds the position, by walking down from the root. */
 int tree_find(const struct tree* t, const double* position);
 
 #endif

@@ -1,11 +1,12 @@
 /*
- * What goes on while ranks wait in a collective: rank 0 reads memory of rank 1 by passive-target
- * gets, and sends it messages by rendezvous, while all other ranks are in a barrier. MPI's progress
- * rule wants both to complete; how soon depends on how the library waits.
+ * Measures what proceeds while ranks wait in a collective: rank 0 reads memory of rank 1 by
+ * passive-target gets, and sends it messages by rendezvous, while all other ranks are in a barrier.
+ * MPI's progress rule requires both to complete; how soon depends on how the library waits.
  *
- * Phases: one lock, get and unlock, and one message to a receive that was posted before the
- * barrier; back to back, and ("_alone") each after the ranks have waited for a while with nothing
- * to do; and "idle": what a rank that waits uses of a processor, in us per second of waiting.
+ * The phases are: one lock, get and unlock; and one message to a receive that was posted before the
+ * barrier. Both are measured back to back, and ("_alone") each time after the ranks have waited for
+ * a while with nothing to do. A further phase, "idle", is the processor time that a waiting rank
+ * uses, in us per second of waiting.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ static void pause_for(long ms) {
     nanosleep(&time, NULL);
 }
 
-/* Rank 0 gets word after word of rank 1's window; a wrong one is counted. */
+/* Rank 0 gets the words of rank 1's window one by one. Returns how many were wrong. */
 static int get_words(struct phases* p, const char* name, long count, long pause_ms) {
     enum { WORDS = 1024 };
     long* memory = allocate(WORDS * sizeof *memory);
@@ -87,7 +88,7 @@ static int get_words(struct phases* p, const char* name, long count, long pause_
     return wrong;
 }
 
-/* Rank 0 sends to receives that rank 1 has posted before it went to wait. */
+/* Rank 0 sends to receives that rank 1 has posted before it waits. Returns how many were wrong. */
 static int messages(struct phases* p, const char* name, long bytes, long count, long pause_ms) {
     const int rank = rank_of_world();
     char* memory = allocate((size_t)bytes);
@@ -117,7 +118,7 @@ static int messages(struct phases* p, const char* name, long bytes, long count, 
     return wrong;
 }
 
-/* What the slowest of the others uses while rank 0 is late. */
+/* Measures the processor time that the slowest of the other ranks uses while rank 0 is late. */
 static void idle(struct phases* p, long pause_ms) {
     double used;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -144,7 +145,7 @@ static int measure(const struct options* o) {
     return wrong > 0;
 }
 
-/* The exit status where the program is to end now, else -1. */
+/* Returns the exit status if the program is to end now, else -1. */
 static int parse(int argc, char** argv, struct options* o) {
     static const struct option known[] = {
         {"count", required_argument, NULL, 'c'}, {"alone", required_argument, NULL, 'a'},

@@ -6,13 +6,13 @@
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
 #define PERSISTENT(Name) MPI_##Name##_init
 #else
-/* Needs mpi.h before it. */
+/* This header needs mpi.h before it. */
 #include <mpi-ext.h>
 #define PERSISTENT(Name) MPIX_##Name##_init
 #endif
 #endif
 
-/* Block j that rank i sends holds pattern(i, j) everywhere, as bytes or as doubles. */
+/* Returns the value of all bytes or doubles in block `block` that rank `from` sends. */
 static int pattern(int from, int block) {
     return (from * 7 + block * 3) % 101 + 1;
 }

@@ -11,11 +11,11 @@
 /* How repetitions follow one another. */
 enum mode {
     MODE_B2B, /* Back to back: rooted operations may run ahead. */
-    MODE_SEP, /* A barrier of our own before each operation, not timed. */
+    MODE_SEP, /* A barrier of this program's own before each operation, not timed. */
     MODE_CYC, /* The cycle of that barrier and the operation, timed together: the one to compare by
                  when ranks outnumber processors. */
-    MODE_MPI, /* The same with MPI_Barrier, which a library serves like the operation. */
-    MODE_LATE /* Rank 0 comes late: the processor time that others spend on waiting. */
+    MODE_MPI, /* Like MODE_CYC with MPI_Barrier, which the library serves, too. */
+    MODE_LATE /* Rank 0 comes late; measures the others' CPU time while they wait. */
 };
 
 /* ---- calls.c: the collectives */
@@ -25,7 +25,7 @@ enum mode {
 #define COLLBENCH_PERSISTENT
 #endif
 
-/* Buffers of one cell, sized for the largest. */
+/* The buffers of one cell, large enough for the largest block. */
 struct buffers {
     char* send;
     char* recv;
@@ -35,25 +35,25 @@ struct buffers {
     int rank;
     int size;
     MPI_Comm comm;
-    MPI_Request request; /* Of a persistent call. */
+    MPI_Request request; /* The request of a persistent call. */
 };
 
-/* Blocking ones are measured when nothing else is asked for. */
+/* The form of a call. Blocking calls are the default. */
 enum form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
 extern const char* const collbench_form_names[];
 
-/* `bytes`: the whole vector for bcast, reduce, allreduce, scan and exscan; one rank's block for the
- * others. */
+/* One collective. `bytes` is the length of the whole vector for bcast, reduce, allreduce, scan
+ * and exscan, and of one rank's block for the others. */
 struct call {
     const char* name;
-    int reduces;     /* Sizes are whole doubles. */
-    int has_size;    /* Barrier has none. */
-    int send_blocks; /* The send buffer holds one block per rank ... */
-    int recv_blocks; /* ... or the receive buffer does. */
+    int reduces;     /* Whether it reduces: sizes are whole doubles. */
+    int has_size;    /* Whether it has a size: all but the barrier. */
+    int send_blocks; /* Whether the send buffer holds one block per rank. */
+    int recv_blocks; /* Whether the receive buffer does. */
     void (*run)(struct buffers* b, int bytes);
-    int (*check)(struct buffers* b, int bytes); /* 0 = right. */
+    int (*check)(struct buffers* b, int bytes); /* Returns 0 if the result is right. */
     enum form form;
-    void (*init)(struct buffers* b, int bytes); /* Of a persistent call: makes the request. */
+    void (*init)(struct buffers* b, int bytes); /* Makes the request of a persistent call. */
 };
 
 extern const struct call collbench_calls[];
@@ -63,17 +63,18 @@ void buffers_fill(struct buffers* b, const struct call* call, int bytes);
 
 /* ---- sync.c: what the ranks share outside of MPI's collectives */
 
-/* A yielding barrier and a cache-line ping-pong in a shared window; on several hosts a barrier by
- * messages, and no ping-pong. */
+/* A yielding barrier and a ping-pong of a cache line in a shared window. On several hosts the
+ * barrier works by messages, and there is no ping-pong. */
 struct sync;
 struct sync* sync_create(MPI_Comm comm);
 void sync_free(struct sync* s);
-/* Spins, or yields the processor between looks when `yield` is set; on several hosts waits as the
- * library's messages do. */
+/* Waits for all ranks. Spins, or yields the processor between polls if `yield` is set. On
+ * several hosts it waits as the library's messages do. */
 void sync_barrier(struct sync* s, int yield);
-/* One way, in nanoseconds, between ranks 0 and 1: tells how far apart two processors are now. Where
- * the two ranks may run on several they go to the first and the second of these for as long, and
- * the other ranks sleep. Not a number on several hosts and of other ranks. */
+/* Returns the time of a cache line one way between ranks 0 and 1, in nanoseconds, which shows
+ * how far apart their two processors are now. If the two ranks may run on several processors,
+ * they move to the first and the second of them meanwhile, and the other ranks sleep. NaN on
+ * several hosts and on other ranks. */
 double sync_ping_pong_ns(struct sync* s);
 
 /* ---- timing.c: repetitions of one cell and their statistics */
@@ -86,19 +87,19 @@ struct cell {
     struct buffers* buffers;
     struct sync* sync;
     enum mode mode;
-    int yield; /* Ranks outnumber the processors. */
+    int yield; /* Whether ranks outnumber the processors. */
 };
 
-/* In seconds, of one operation; the same on all ranks. */
+/* Times of one operation in seconds; the same on all ranks. */
 struct timing {
-    double median; /* Of the repetitions: the slowest rank's mean over the iterations of each. */
+    double median; /* Over repetitions, of the slowest rank's mean over the iterations. */
     double least;
-    double bare;  /* Cycles: the barrier without an operation, median ... */
-    double alone; /* ... and the operation: the median difference of neighbouring repetitions. */
+    double bare;  /* With cycles: the median time of the barrier without an operation. */
+    double alone; /* With cycles: the operation, as the median difference of neighbours. */
     double ping_before_ns, ping_after_ns;
 };
 
-/* `seconds`: for all repetitions together. REQUIRES: 1 <= repetitions <= MAX_REPETITIONS. */
+/* Measures one cell for about `seconds` in all. REQUIRES: 1 <= repetitions <= MAX_REPETITIONS. */
 void time_cell(const struct cell* cell, int repetitions, double seconds, struct timing* result);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * commbench: what a communicator costs, any library, any component.
+ * commbench: what a communicator costs, with any library and any component.
  *
- * Times MPI_Comm_dup, one barrier on the duplicate and MPI_Comm_free, and, with --live N, says what
- * memory N duplicates hold that have each run a few short collectives: pages of the processes'
+ * Times MPI_Comm_dup, one barrier on the duplicate and MPI_Comm_free. With --live N, it prints the
+ * memory that N duplicates hold after a few short collectives on each: pages of the processes'
  * anonymous shared files (memfd) and private memory, per rank and communicator. With
- * coll_ucg_setup_after=0 UCG's groups are in all of that. And what the duplicates add to a barrier
- * on MPI_COMM_WORLD, although nobody uses them: one that all enter at once, and one that the last
- * rank enters late, so that the others wait.
+ * coll_ucg_setup_after=0 that includes UCG's groups. It also prints what the duplicates, although
+ * nobody uses them, add to a barrier on MPI_COMM_WORLD: to one that all enter at once, and to one
+ * that the last rank enters late, so that the others wait.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static const char usage[] = "Usage: mpirun ... commbench [options]\n"
                             "      --smoke           few of everything\n"
                             "  -h, --help\n";
 
-/* Microseconds of one duplicate on the slowest rank. */
+/* Returns the microseconds of one duplicate on the slowest rank. */
 static double time_cycles(int cycles) {
     double start, mine, slowest;
     int i;
@@ -52,8 +52,8 @@ static void compute(double seconds) {
     }
 }
 
-/* Microseconds of a barrier that the last rank enters so much later, on the slowest rank: the
- * median. What the last rank computes is not counted. */
+/* Returns the microseconds, as a median, of a barrier on the slowest rank, where the last rank
+ * enters `late_us` later. What the last rank computes does not count. */
 static double time_barriers(double late_us, int rank, int size) {
     static double times[BARRIERS];
     int i;
@@ -73,7 +73,8 @@ static double time_barriers(double late_us, int rank, int size) {
     return times[BARRIERS / 2];
 }
 
-/* What programs do on a communicator that they made for a part of theirs. */
+/* Makes the calls that programs typically make on a communicator for a part of their processes.
+ * Returns whether the results are right. */
 static int use(MPI_Comm comm) {
     double sum = 0;
     double one = 1;

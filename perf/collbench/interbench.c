@@ -1,11 +1,11 @@
 /*
  * interbench: times collectives on an inter-communicator whose sides are the two halves of the
- * processes. Pure MPI, like collbench: run it with one component and with another, by turns.
+ * processes. Pure MPI, like collbench: to compare components, run it alternately with each.
  *
- * Each cell is the median of repetitions; one is the slowest process's mean over calls back to
- * back. With -b each call follows a barrier by messages, which no collective component serves:
- * printed is what the call adds to that cycle, and the cycle behind it. Otherwise rooted calls run
- * ahead.
+ * Each cell is the median of repetitions. A repetition is the slowest process's mean over calls
+ * back to back. With -b each call follows a barrier by messages, which no collective component
+ * serves: printed are the time that the call adds to that cycle, and the time of the cycle. Without
+ * -b rooted calls run ahead.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -20,10 +20,10 @@ enum { REPETITIONS = 15, LONGEST = 1 << 20 };
 
 typedef struct {
     MPI_Comm comm;
-    int rank; /* In the world. */
+    int rank; /* In MPI_COMM_WORLD. */
     int all;
     int remote;
-    int root; /* As this process names it: the first of the first side. */
+    int root; /* As this process names the first process of the first side. */
     char* send;
     char* receive;
 } sides_t;
@@ -102,7 +102,7 @@ static int by_size(const void* left, const void* right) {
     return (a > b) - (a < b);
 }
 
-/* Dissemination. */
+/* A dissemination barrier. */
 static void barrier_by_messages(const sides_t* s) {
     for (int distance = 1; distance < s->all; distance *= 2) {
         MPI_Sendrecv(NULL, 0, MPI_BYTE, (s->rank + distance) % s->all, 1, NULL, 0, MPI_BYTE,
@@ -110,7 +110,8 @@ static void barrier_by_messages(const sides_t* s) {
     }
 }
 
-/* Seconds of one of so many calls, on the slowest process. `which` < 0: of the barrier alone. */
+/* Returns the seconds of one of `calls` calls on the slowest process. `which` < 0: of the
+ * barrier alone. */
 static double repeat(const sides_t* s, int which, int bytes, int calls, int barrier) {
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
@@ -135,7 +136,7 @@ typedef struct {
 static timing_t measure(const sides_t* s, int which, int bytes, double seconds, int barrier) {
     double alone[REPETITIONS];
     double cycle[REPETITIONS];
-    /* The first calls make groups and connections, the next tell how many fit. */
+    /* The first calls make groups and connections; the next ones tell how many calls fit. */
     (void)repeat(s, which, bytes, 50, barrier);
     const int calls = (int)(seconds / REPETITIONS / repeat(s, which, bytes, 50, barrier)) + 1;
     for (int i = 0; i < REPETITIONS; i++) {
@@ -207,7 +208,7 @@ static void measure_all(const sides_t* s, const char* list, const char* sizes, d
     free(copy);
 }
 
-/* Are all parts of the list names or, where `is_sizes`, sizes? */
+/* Returns whether all parts of the list are names of collectives or, if `is_sizes`, sizes. */
 static int is_right(const char* list, int is_sizes, int say) {
     char* copy = strdup(list);
     char* rest = copy;

@@ -1,11 +1,11 @@
 /*
- * collbench: times MPI collectives, any library, any component.
+ * collbench: times MPI collectives, with any library and any component.
  *
- * One line per cell: collective, bytes, ranks, mode, median and minimum in microseconds over the
- * repetitions (each: the slowest rank's mean over the iterations), the one-way cache-line ping-pong
- * of ranks 0 and 1 in nanoseconds before and after the cell, in cycle mode also the median times of
- * the yielding barrier without an operation and of the operation without the barrier, and "ok" or
- * "WRONG".
+ * Prints one line per cell: collective, bytes, ranks, mode, median and minimum in microseconds over
+ * the repetitions (each is the slowest rank's mean over the iterations), the one-way cache-line
+ * ping-pong of ranks 0 and 1 in nanoseconds before and after the cell, in cycle mode also the
+ * median times of the yielding barrier without an operation and of the operation without the
+ * barrier, and "ok" or "WRONG".
  */
 #include <getopt.h>
 #include <sched.h>
@@ -19,13 +19,13 @@
 enum { MAX_SIZES = 64, PAGE = 4096 };
 
 struct options {
-    const char* collectives; /* NULL: the blocking ones */
+    const char* collectives; /* NULL: the blocking ones. */
     int sizes[MAX_SIZES];
     int size_count;
     enum mode mode;
     int repetitions;
     double cell_seconds; /* Time for the repetitions of one cell together. */
-    int offset;          /* Of buffers, from the beginning of a page. */
+    int offset;          /* Of the buffers, from the beginning of a page. */
     int csv;
 };
 
@@ -93,7 +93,7 @@ static int parse_mode(struct options* o, const char* text, int say) {
     return -1;
 }
 
-/* Is `name` that of the call, or of its form? */
+/* Returns whether `name` is the name of the call, or of its form. */
 static int means(const char* name, size_t length, const struct call* call) {
     const char* form = collbench_form_names[call->form];
 
@@ -112,7 +112,7 @@ static int is_collective(const char* name) {
     return 0;
 }
 
-/* Returns 0 if all names of the list are those of collectives. */
+/* Returns 0 if all names of the list are names of collectives or forms. */
 static int check_collectives(const char* list, int say) {
     char* copy = strdup(list);
     char* rest = copy;

@@ -1,6 +1,4 @@
-/*
- * What memory the ranks of MPI_COMM_WORLD hold, for any library.
- */
+/* The memory that the ranks of MPI_COMM_WORLD hold, with any library. */
 #include "memory.h"
 
 #include <dirent.h>
@@ -14,13 +12,14 @@
 
 enum { PATH_BYTES = 300, LINK_BYTES = 300, FILES_MAX = 8 };
 
-/* An anonymous shared file that a process has open: processes may share it. */
+/* An anonymous shared file that a process has open; several processes may share it. */
 struct file {
     double inode;
     double bytes;
 };
 
-/* Returns how many there are, FILES_MAX at most. */
+/* Finds the anonymous shared files of this process. Returns how many there are, FILES_MAX at
+ * most. */
 static int own_files(struct file files[FILES_MAX]) {
     DIR* folder = opendir("/proc/self/fd");
     struct dirent* entry;
@@ -43,7 +42,7 @@ static int own_files(struct file files[FILES_MAX]) {
     return count;
 }
 
-/* Of those files that no rank before this one has open. */
+/* Returns the bytes of those files that no lower rank has open. */
 static double file_bytes(void) {
     struct file mine[FILES_MAX] = {{0, 0}};
     struct file* all;
@@ -70,7 +69,7 @@ static double file_bytes(void) {
     return bytes;
 }
 
-/* Of /proc/self/status, in bytes. */
+/* Returns the value of a key in /proc/self/status, in bytes. */
 static double status_bytes(const char* key) {
     FILE* status = fopen("/proc/self/status", "r");
     char line[256];

@@ -1,14 +1,14 @@
 /*
- * overlapbench: how much of a nonblocking collective goes on while the program computes, with any
+ * overlapbench: how much of a nonblocking collective proceeds while the program computes, with any
  * library.
  *
- * As IMB-NBC and OSU's do, three times: of the collective alone (pure), of a loop of additions
- * alone that takes as long (cpu), and of the start, that loop and the wait (ovrl). The overlap is
- * the part of the shorter of the first two that the third does not show:
- * (pure + cpu - ovrl) / min(pure, cpu). With --compute all every rank computes, so that nobody has
- * a processor to spare where each rank has one; with --compute first rank 0 does, and the others
- * wait at once, which is where ranks can help one another. With --polls the loop is interrupted by
- * so many calls of MPI_Test. With --cpu-us the loop has that length instead.
+ * It measures three times, as IMB-NBC and OSU's benchmarks do: that of the collective alone (pure),
+ * that of a loop of additions alone that takes as long (cpu), and that of the start, the loop and
+ * the wait (ovrl). The overlap is the part of the shorter of the first two that the third does not
+ * show: (pure + cpu - ovrl) / min(pure, cpu). With --compute all every rank computes, so that no
+ * processor is free where each rank has one. With --compute first rank 0 computes, and the others
+ * wait at once, which is where ranks can help one another. With --polls N the loop is interrupted
+ * by N calls of MPI_Test. With --cpu-us the loop has that length instead.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ struct options {
     int repetitions;
     int warm_ups;
     int polls;
-    int first_only; /* Rank 0 alone computes. */
+    int first_only; /* Whether rank 0 alone computes. */
     double cpu_us;  /* 0: as long as the collective takes. */
     int sizes[SIZES_MAX];
     int size_count;
@@ -93,7 +93,7 @@ static void fill(struct buffers* b, int which, int bytes) {
     memset(b->recv, 0, (size_t)bytes * (size_t)b->count);
 }
 
-/* Returns how many values are wrong. */
+/* Returns how many received values are wrong. */
 static int check(const struct buffers* b, int which, int bytes) {
     int wrong = 0;
 
@@ -161,10 +161,10 @@ static void compute_and_poll(long turns, int polls, MPI_Request* request) {
 /* ---- one measurement */
 
 struct times {
-    double all;   /* From the start to the end of the wait, the slowest rank's, */
-    double start; /* the call that starts, and */
-    double wait;  /* the wait of rank 0, */
-    double rest;  /* and from the start to the end of the slowest of the others. */
+    double all;   /* The slowest rank, from the start to the end of the wait. */
+    double start; /* The call that starts, on rank 0. */
+    double wait;  /* The wait of rank 0. */
+    double rest;  /* The slowest of the other ranks, from the start to the end. */
 };
 
 static double slowest(double own) {
@@ -215,7 +215,7 @@ static double median(double* values, int count) {
     return values[count / 2];
 }
 
-/* The medians of each. */
+/* Returns the median of each time. */
 static struct times run(const struct buffers* b, const struct options* o, int which, int bytes,
                         long turns, int communicates) {
     static double all[REPETITIONS_MAX];
@@ -312,7 +312,7 @@ static int choose(const char* item, struct options* o, int say) {
                           say);
 }
 
-/* Each part of the list, until one is wrong. */
+/* Calls `part` for each part of the list, until one is wrong. */
 static int parse_list(const char* text, int (*part)(const char*, struct options*, int),
                       struct options* o, int say) {
     char* list = strdup(text);

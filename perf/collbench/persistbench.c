@@ -1,9 +1,10 @@
 /*
- * persistbench: what a persistent request costs, any library, any component.
+ * persistbench: what a persistent request costs, with any library and any component.
  *
- * Times an MPI_Allreduce_init of one double and MPI_Request_free, one after the other; the same of
- * N requests that are all live before the first is freed; a start of each of these and the wait for
- * all, beside the blocking call; and says what memory the N requests hold, each started once.
+ * Times an MPI_Allreduce_init of one double and MPI_Request_free, one after the other; both for N
+ * requests that are all live before the first one is freed; and a start of each of these and the
+ * wait for all, beside the blocking call. It also prints the memory that the N requests hold after
+ * each has been started once.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static void start_all(int count) {
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Microseconds since then of each, on the slowest rank. */
+/* Returns the microseconds since `start`, divided by `count`, on the slowest rank. */
 static double slowest_since(double start, int count) {
     double mine = (MPI_Wtime() - start) / count * 1e6;
     double slowest;

@@ -14,7 +14,7 @@ enum {
     NAP_NS = 1000000
 };
 
-/* What a rank does between two looks. */
+/* What a rank does between two polls. */
 enum patience { SPINS, YIELDS, SLEEPS };
 
 struct shared {
@@ -60,7 +60,7 @@ static void create_window(struct sync* s) {
 struct sync* sync_create(MPI_Comm comm) {
     struct sync* s = calloc(1, sizeof(*s));
 
-    MPI_Comm_dup(comm, &s->comm); /* Messages of its barrier meet no others. */
+    MPI_Comm_dup(comm, &s->comm); /* Keeps the barrier's messages apart. */
     MPI_Comm_rank(comm, &s->rank);
     MPI_Comm_size(comm, &s->size);
     if (all_share_memory(comm)) {
@@ -77,8 +77,8 @@ void sync_free(struct sync* s) {
     free(s);
 }
 
-/* Dissemination by messages: MPI's point-to-point communication, which no collective component
- * replaces. */
+/* A dissemination barrier by messages: MPI's point-to-point communication, which no collective
+ * component replaces. */
 static void barrier_by_messages(const struct sync* s) {
     int distance;
 
@@ -88,8 +88,9 @@ static void barrier_by_messages(const struct sync* s) {
     }
 }
 
-/* A rank may still be inside an operation that its peers have left, waiting for what only their
- * calls of MPI bring about (pml ucx with pending sends). So one that waits for long calls MPI. */
+/* Waits for the next generation of the barrier. A peer may still be inside an operation that
+ * this rank has left, and wait for progress that only calls of MPI make here (pml ucx with
+ * pending sends). So a rank that waits for long calls MPI. */
 static void wait_for_generation(struct sync* s, int left, enum patience patience) {
     const struct timespec nap = {0, NAP_NS};
     int polls = 0;
@@ -127,7 +128,8 @@ void sync_barrier(struct sync* s, int yield) {
     wait_for_all(s, yield ? YIELDS : SPINS);
 }
 
-/* Two ranks that share a processor would wait for each other's time slice to end: they yield. */
+/* Waits for the ball. Two ranks that share a processor would wait for each other's time slice to
+ * end, so they yield. */
 static void wait_for_ball(const struct sync* s, int ball) {
     int polls = 0;
 
@@ -138,8 +140,9 @@ static void wait_for_ball(const struct sync* s, int ball) {
     }
 }
 
-/* Ranks that may run on several processors go to one each, so that the ball goes from one to the
- * other. What they may run on is left in `before`; false: they stay. */
+/* Binds this rank to one processor if it may run on several, so that the ball goes from one to
+ * the other. Stores the previous processors in `before`. Returns false if the rank stays where
+ * it is. */
 static int go_to_own_processor(int rank, cpu_set_t* before) {
     cpu_set_t one;
     int cpu, seen = 0;
@@ -168,7 +171,7 @@ static void play(const struct sync* s, int base, int count) {
     }
 }
 
-/* Of ranks 0 and 1; the first rounds end when both have come to their processors. */
+/* Plays on ranks 0 and 1. The first two rounds end when both ranks are on their processors. */
 static double play_ns(const struct sync* s, int base) {
     cpu_set_t before;
     int moved = go_to_own_processor(s->rank, &before);
@@ -196,6 +199,6 @@ double sync_ping_pong_ns(struct sync* s) {
     if (s->rank < 2) {
         ns = play_ns(s, base);
     }
-    wait_for_all(s, SLEEPS); /* Those who only watch leave the processors to the two. */
+    wait_for_all(s, SLEEPS); /* The others leave the processors to the two. */
     return ns;
 }

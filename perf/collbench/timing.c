@@ -16,7 +16,7 @@ static void cycle_barrier(const struct cell* cell) {
     }
 }
 
-/* The mean time of one operation on this rank, in seconds. */
+/* Returns the mean time of one operation on this rank, in seconds. */
 static double run_iterations(const struct cell* cell, int iterations) {
     double start, timed = 0;
     int i;
@@ -42,7 +42,7 @@ static double run_iterations(const struct cell* cell, int iterations) {
     return timed / iterations;
 }
 
-/* The mean time of a cycle's barrier with nothing between. */
+/* Returns the mean time of a cycle's barrier without an operation, in seconds. */
 static double run_bare_barriers(const struct cell* cell, int iterations) {
     double start;
     int i;
@@ -55,7 +55,7 @@ static double run_bare_barriers(const struct cell* cell, int iterations) {
     return (MPI_Wtime() - start) / iterations;
 }
 
-/* Of all threads of this process. */
+/* Returns the processor time of all threads of this process, in seconds. */
 static double processor_seconds(void) {
     struct rusage usage;
 
@@ -64,7 +64,7 @@ static double processor_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
 
-/* The processor time of one operation for which rank 0 comes late; its own does not count. */
+/* Returns the processor time of one operation for which rank 0 is late, in seconds; 0 on rank 0. */
 static double run_late(const struct cell* cell, double seconds) {
     const struct timespec late = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)};
     double before;
@@ -92,7 +92,7 @@ static int compare_doubles(const void* a, const void* b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts them. */
+/* Returns the median of the values, which it sorts. */
 static double median(double* values, int count) {
     qsort(values, count, sizeof(double), compare_doubles);
     return values[count / 2];
@@ -100,8 +100,9 @@ static double median(double* values, int count) {
 
 typedef double (*run_function)(const struct cell* cell, int iterations);
 
-/* So many that they take `budget` seconds. First calls take longer, since they set things up and
- * touch new memory: ever longer runs come first, until one is no faster than that before. */
+/* Returns how many iterations take `budget` seconds. First calls take longer, since they set
+ * things up and touch new memory: so it makes longer and longer runs until one is no faster than
+ * the one before. */
 static int choose_iterations(const struct cell* cell, run_function run, double budget) {
     const int most = 100000;
     int count = 2;
@@ -134,7 +135,7 @@ void time_cell(const struct cell* cell, int repetitions, double seconds, struct 
             cell->mode == MODE_LATE ? run_late(cell, budget) : run_iterations(cell, iterations);
     }
     result->ping_after_ns = sync_ping_pong_ns(cell->sync);
-    /* Only now: nothing but what is timed is called between. */
+    /* Only now, so that nothing but what is timed is called in between. */
     MPI_Allreduce(MPI_IN_PLACE, bare, repetitions, MPI_DOUBLE, MPI_MAX, comm);
     MPI_Allreduce(MPI_IN_PLACE, times, repetitions, MPI_DOUBLE, MPI_MAX, comm);
     for (i = 0; i < repetitions; ++i) {

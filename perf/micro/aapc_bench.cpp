@@ -1,6 +1,6 @@
-// How long a schedule without contention takes to find: one rank's part of an alltoall of 4,096
-// machines (target: 100 ms), and all messages of 512 with the fewest synchronisations (target: 10 s
-// and 2 GiB), each on trees of several shapes.
+// Times how long it takes to find a schedule without contention: one rank's part of an alltoall of
+// 4,096 machines (target: 100 ms), and all messages of 512 machines with the fewest
+// synchronisations (target: 10 s and 2 GiB), each on trees of several shapes.
 #include <array>
 #include <sys/resource.h>
 
@@ -13,8 +13,9 @@ namespace {
 
 using namespace ucg;
 
-/// Switches in levels below node 0, `branches` of them below each, with the machines dealt out to
-/// those of the last level in turn; `uneven` gives every machine of the first half to one of them.
+/// A tree of switches: node 0, and levels below it with `branches` switches below each switch. The
+/// machines are dealt out to the switches of the last level in rotation; if `uneven`, all machines
+/// of the first half are at one of them.
 struct Shape {
     const char* name;
     std::uint32_t branches;
@@ -29,7 +30,7 @@ constexpr std::array kShapes = {
 
 aapc::Tree tree_of(const Shape& shape, std::uint32_t machines) {
     aapc::Tree tree{{aapc::kNone}, {}};
-    std::uint32_t first = 0; // The last level's.
+    std::uint32_t first = 0; // The first switch of the last level.
     std::uint32_t count = 1;
     for (std::uint32_t level = 0; level < shape.levels; ++level) {
         const auto next = static_cast<std::uint32_t>(tree.parents.size());
@@ -39,7 +40,7 @@ aapc::Tree tree_of(const Shape& shape, std::uint32_t machines) {
         first = next;
         count *= shape.branches;
     }
-    // In a row, every switch has machines.
+    // In a chain of switches, every switch has machines.
     const auto switches = static_cast<std::uint32_t>(tree.parents.size());
     if (shape.branches == 1) {
         first = 0;

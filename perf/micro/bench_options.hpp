@@ -15,15 +15,16 @@ struct BenchFlag {
     bool& value;
 };
 
-/// A whole number from 1 to `most`.
+/// An option whose value is a whole number from 1 to `most`.
 struct BenchCount {
     const char* name;
     unsigned& value;
     long most;
 };
 
-/// The status with which to end: 0 after --help, 2 for what is no option of these or has no such
-/// value, which is told on standard error. Empty: go on. `usage` begins "usage: PROGRAM ".
+/// Reads the command line. Returns no value if the program is to go on, else its exit status: 0
+/// after --help, 2 for an unknown option or a wrong value, which is reported on standard error.
+/// `usage` begins with "usage: PROGRAM ".
 inline std::optional<int> read_options(int argc, char** argv, std::string_view usage,
                                        std::initializer_list<BenchFlag> flags,
                                        std::initializer_list<BenchCount> counts) {

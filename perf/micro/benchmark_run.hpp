@@ -1,12 +1,12 @@
-// How the programs that use Google Benchmark run, and with which status they end.
+// Runs the programs that use Google Benchmark, and determines their exit status.
 #pragma once
 
 #include <benchmark/benchmark.h>
 
 namespace ucg::perf {
 
-/// 2 for an option that is none, or a filter that matches no benchmark: Google Benchmark says
-/// which.
+/// Runs the benchmarks and returns the exit status: 2 for an unknown option, which Google Benchmark
+/// reports, or a filter that matches no benchmark; else 0.
 inline int run_benchmarks(int argc, char** argv, benchmark::BenchmarkReporter* reporter = nullptr) {
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) {

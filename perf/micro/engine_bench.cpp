@@ -1,4 +1,4 @@
-// What the engine costs above what it calls, in one process over the loopback:
+// What the engine costs above what it calls, in one process over the loopback transport:
 //
 //   start       starting a cached plan that has nothing to do                    budget: 30 ns
 //   copy        a copy of 8 bytes, beside memcpy                                 budget: 10 ns
@@ -8,8 +8,8 @@
 //   relay       messages of 8 bytes that wait for one another, so that each is
 //               a post and is found complete by a progress of its own            no budget
 //
-// Each is run through the engine and directly. After google-benchmark's table a summary subtracts
-// one from the other. Options: google-benchmark's.
+// Each is run through the engine and directly. After Google Benchmark's table a summary subtracts
+// one from the other. The options are Google Benchmark's.
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -39,14 +39,14 @@ using transport::MessageState;
 using transport::Transport;
 
 constexpr std::uint64_t kOps = 64;
-constexpr std::uint64_t kMessages = 16; ///< Few, since the loopback searches among those posted.
+constexpr std::uint64_t kMessages = 16; ///< Few, since the loopback searches all that are posted.
 constexpr std::uint64_t kBytes = 8;
 
 engine::Reduction sum() {
     return {engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
 }
 
-/// An empty program whose buffers are `count` words long; what is run is what is added to it.
+/// Returns the builder of an empty program whose buffers are `count` words long.
 Builder builder(Rank rank, std::uint64_t count) {
     graph::Request request;
     request.collective = graph::Collective::allreduce;
@@ -56,7 +56,7 @@ Builder builder(Rank rank, std::uint64_t count) {
     return Builder(request, rank, "bench");
 }
 
-/// One rank with a program of its own.
+/// One rank with its own program.
 struct Side {
     Side(LoopbackFabric& fabric, const Schedule& schedule)
         : routes(fabric.routes(schedule.rank)), program(engine::lower(schedule, routes).value()),
@@ -74,7 +74,7 @@ struct Side {
     std::vector<std::byte> output;
 };
 
-/// The compiler may not know the value from here on, as it may not in the engine.
+/// Hides the value from the compiler, which does not know it in the engine either.
 /// benchmark::DoNotOptimize(T&) of release 1.7 miscompiles with gcc 12.
 template <typename T>
 void hide(T& value) {
@@ -87,7 +87,7 @@ void count_ops(benchmark::State& state, std::uint64_t ops) {
                                                          benchmark::Counter::kInvert);
 }
 
-/// Runs a program that talks to nobody.
+/// Runs a program without messages.
 void run_alone(benchmark::State& state, const Schedule& schedule, std::uint64_t ops) {
     LoopbackFabric fabric(2, transport::Delivery::immediate);
     Side side(fabric, schedule);
@@ -209,7 +209,7 @@ void message_direct(benchmark::State& state) {
     count_ops(state, 2 * kMessages);
 }
 
-/// One word goes to and fro: each message is the answer to the one before.
+/// Returns a schedule in which one word goes to and fro: each message answers the one before.
 Schedule relay_of(Rank rank) {
     Builder b = builder(rank, 1);
     const Slice word = b.scratch(kBytes);
@@ -241,7 +241,8 @@ void relay_engine(benchmark::State& state) {
     count_ops(state, 2 * kMessages);
 }
 
-/// The same posts in the same order. Both know that the answer is there when it is looked for.
+/// Makes the same posts in the same order. In both versions the answer is there when it is looked
+/// for.
 void relay_direct(benchmark::State& state) {
     LoopbackFabric fabric(2, transport::Delivery::immediate);
     std::array<std::byte, kBytes> words[2] = {};
@@ -260,7 +261,7 @@ void relay_direct(benchmark::State& state) {
         for (std::size_t i = 0; i < kMessages; ++i) {
             const std::size_t side = i % 2;
             transports[side]->post(sends[side]);
-            if (i + 2 <= kMessages) { // For the answer, which answers what was just sent.
+            if (i + 2 <= kMessages) { // Receives the answer to what was just sent.
                 transports[side]->post(recvs[side]);
             }
             transports[1 - side]->progress();
@@ -269,7 +270,7 @@ void relay_direct(benchmark::State& state) {
     count_ops(state, 2 * kMessages);
 }
 
-/// Prints as usual and remembers the time per operation.
+/// Prints as usual, and remembers the time per operation.
 class Reporter : public benchmark::ConsoleReporter {
   public:
     void ReportRuns(const std::vector<Run>& runs) override {
@@ -286,10 +287,11 @@ class Reporter : public benchmark::ConsoleReporter {
         }
     }
 
-    /// The least of all repetitions: what the machine's other work adds is not the engine's.
+    /// Prints the summary. It uses the least of all repetitions, since other work of the machine
+    /// adds to the rest.
     void summarize() const {
         if (least_ns_.empty()) {
-            return; // Help, a list, or wrong usage.
+            return; // After help, a list, or wrong usage.
         }
         std::printf("\n%-10s %12s %12s %12s %10s\n", "what", "engine_ns", "direct_ns", "above_ns",
                     "budget_ns");

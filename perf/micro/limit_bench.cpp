@@ -1,6 +1,6 @@
-// What two processors can do at all: the copies and sums that collectives of two ranks consist of,
-// without any collective around them, by two forked processes on a CPU each that meet at a spinning
-// barrier before and after. The collectives' own times stand beside these in perf/measured.
+// What two processors can do at best: the copies and sums that collectives of two ranks consist of,
+// without a collective around them, by two forked processes on a CPU each that meet at a spinning
+// barrier before and after. Times of the collectives themselves are beside these in perf/measured.
 //
 //   pull, push, halves   rank 1 gets rank 0's vector: it copies, rank 0 does, or each one half
 //   exchange, deliver    both copy their own block, and pull the other's or push it to the other
@@ -11,8 +11,8 @@
 //                        its own to the other (allreduce)
 //
 // `private`: through the kernel, as between buffers of malloc. `mapped`: by memcpy, as in a shared
-// heap. Prints the median and the least of the rounds in microseconds. The bytes are not written
-// anew between rounds.
+// heap. Prints the median and the least of the rounds in microseconds. The bytes are not rewritten
+// between rounds.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -42,11 +42,11 @@ constexpr std::uint64_t kProcessBytes = 4 * kBytesMax;
 constexpr std::array<std::uint64_t, 4> kSizes = {64 << 10, 256 << 10, 1 << 20, 4 << 20};
 
 struct Settings {
-    unsigned rounds = 0;                  ///< 0: not given.
-    std::uint64_t round_bytes = 32 << 20; ///< Of each task and size in each round, about.
+    unsigned rounds = 0;                  ///< 0: the option was not given.
+    std::uint64_t round_bytes = 32 << 20; ///< About as much for each task and size in each round.
 };
 
-/// What both see from the start.
+/// The memory that both processes share from the start.
 struct Board {
     alignas(kCacheLine) std::atomic<unsigned> arrived;
     alignas(kCacheLine) std::atomic<unsigned> generation;
@@ -61,7 +61,7 @@ void meet(Board& board) {
         board.generation.store(generation + 1, std::memory_order_release);
         return;
     }
-    constexpr unsigned kPollsPerYield = 10000; // Should both be on one CPU.
+    constexpr unsigned kPollsPerYield = 10000; // In case both are on one CPU.
     for (unsigned polls = 1; board.generation.load(std::memory_order_acquire) == generation;
          ++polls) {
         shm::cpu_pause();
@@ -106,7 +106,7 @@ constexpr std::array<Row, 9> kRows = {{{Task::pull, "pull"},
                                        {Task::sum, "sum"},
                                        {Task::share, "share"}}};
 
-/// One of the two processes, with an input and an output, each of two vectors.
+/// One of the two processes. Its input and its output have two vectors each.
 class Process {
   public:
     Process(Board& board, std::byte* segment, unsigned self, bool mapped)
@@ -155,7 +155,7 @@ class Process {
     void meet_peer() const { meet(board_); }
 
   private:
-    /// Input, then output, of two vectors each.
+    /// The input, followed by the output, of two vectors each.
     static constexpr std::uint64_t kMemory = kProcessBytes;
     static constexpr std::uint64_t kOutput = kMemory / 2;
 
@@ -173,7 +173,8 @@ class Process {
     void push(const std::byte* vector, std::uint64_t at, std::uint64_t bytes) const {
         check(shm::push(reach_, theirs_.at(kOutput + at), vector + at, bytes));
     }
-    /// Where the peer's input is mapped it is read in place, else pulled to behind the output.
+    /// Sums a part of both inputs. The peer's input is read in place if it is mapped, else pulled
+    /// to the place behind the output.
     void sum(std::uint64_t at, std::uint64_t bytes) const {
         const std::byte* theirs =
             theirs_.place == 0 ? output() + kBytesMax : reach_.segment + (theirs_.place - 1) + at;
@@ -210,7 +211,7 @@ double now_us() {
         .count();
 }
 
-/// Both processes; rank 0 prints.
+/// Measures all rows; called by both processes. The one with `prints` prints.
 void measure(const Process& process, bool prints, bool mapped, const Settings& settings) {
     for (const Row& row : kRows) {
         for (const std::uint64_t bytes : kSizes) {
@@ -271,7 +272,7 @@ int main(int argc, char** argv) {
         return *status;
     }
     settings.rounds = settings.rounds != 0 ? settings.rounds : smoke ? 1 : 15;
-    // Where others keep the processors busy, each call may wait for their slices.
+    // With other work on the processors, each call may wait for the end of time slices.
     settings.round_bytes = smoke ? 0 : settings.round_bytes;
     auto* board = reinterpret_cast<Board*>(new_memory(sizeof(Board), MAP_SHARED));
     std::byte* segment = new_memory(2 * kProcessBytes, MAP_SHARED);

@@ -1,4 +1,4 @@
-// How long one rank takes to plan: by each logarithmic algorithm among a million ranks, and to
+// Times how long one rank takes to plan by each logarithmic algorithm among a million ranks, and to
 // choose among the rows. The target is 1 ms at a million ranks.
 #include <string>
 #include <vector>
@@ -49,7 +49,8 @@ void choose_row(benchmark::State& state, graph::Collective collective) {
     }
 }
 
-/// Of blocks that are equal, as the second rank asks for it. `bytes`: the vector, or a block.
+/// Returns the request of the second rank, with blocks of equal length. `bytes` is the length of
+/// the vector or of a block.
 graph::Request host_request(graph::Collective collective, Rank ranks, std::uint64_t bytes) {
     graph::Request request = request_for(collective, bytes);
     request.rank_count = ranks;
@@ -72,7 +73,7 @@ graph::Request host_request(graph::Collective collective, Rank ranks, std::uint6
     return request;
 }
 
-/// What a call of a length that is new costs a rank of a host before it begins.
+/// Times what a call of a new length costs a rank of a host before it begins.
 void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ranks,
                   double ranks_per_cpu, std::uint64_t bytes) {
     const topo::Placement placement = topo::Placement::one_host(ranks);
@@ -89,7 +90,7 @@ void plan_on_host(benchmark::State& state, graph::Collective collective, Rank ra
     }
 }
 
-/// Of a length that flag slots take, on packages of caches of eight cores.
+/// Times planning for a length that flag slots take, on packages with caches of eight cores.
 void plan_on_levels(benchmark::State& state, graph::Collective collective, Rank ranks) {
     std::vector<topo::Core> cores;
     for (std::uint32_t core = 0; core < static_cast<std::uint32_t>(ranks); ++core) {
@@ -112,7 +113,7 @@ void plan_on_levels(benchmark::State& state, graph::Collective collective, Rank 
 void register_hosts() {
     for (const graph::Collective collective : graph::kCollectives) {
         if (collective == graph::Collective::neighbor_alltoallv) {
-            continue; // It has one row.
+            continue; // It has a single row.
         }
         const bool empty = collective == graph::Collective::barrier;
         const std::vector<std::uint64_t> lengths =
@@ -133,7 +134,8 @@ void register_hosts() {
     }
 }
 
-/// Rows whose steps or blocks grow with the number of ranks would take long and prove nothing.
+/// Returns whether the row is logarithmic. Where steps or blocks grow with the number of ranks,
+/// planning would take long and prove nothing.
 bool is_logarithmic(const plan::Algorithm& row) {
     if (graph::has_block_vectors(row.collective) ||
         row.collective == graph::Collective::allgather ||

@@ -83,7 +83,7 @@ struct Band {
     }
 };
 
-// Unsigned types stand for the signed ones where the kernel is the same.
+// Unsigned types represent the signed ones where the kernel is the same.
 constexpr std::array kCases = {
     Case{"sum double", Operator::sum, ElementType::float64, loop<double, Sum>},
     Case{"sum float", Operator::sum, ElementType::float32, loop<float, Sum>},
@@ -107,11 +107,12 @@ constexpr std::array kCases = {
 };
 
 struct Settings {
-    unsigned rounds = 0;              ///< 0: not given.
-    std::size_t work_bytes = 8 << 20; ///< Of each kind in each round, about.
+    unsigned rounds = 0;              ///< 0: the option was not given.
+    std::size_t work_bytes = 8 << 20; ///< About as much for each kind in each round.
 };
 
-/// The operands, filled with ones so that products stay what they are; the first is the target.
+/// The operands, of which the first is the target. They are filled with ones, so that products do
+/// not change.
 class Vectors {
   public:
     Vectors() {
@@ -151,7 +152,7 @@ class Vectors {
     std::array<const std::byte*, kOperandsMax> operands_{};
 };
 
-/// GB/s of `action`, which moves `moved` bytes.
+/// Returns the GB/s of `action`, which moves `moved` bytes.
 template <typename Action>
 double rate(std::size_t moved, std::size_t repetitions, Action action) {
     const auto start = Clock::now();

@@ -1,10 +1,10 @@
-// One-way times between two forked processes, each bound to a CPU of its own, beside what the
-// machine can do at all, all measured in the same alternating rounds:
+// One-way times between two forked processes, each bound to a CPU of its own, and what the machine
+// can do at best, all measured in the same alternating rounds:
 //
 //   line        bare ping-pong of one cache line: the floor of any message
 //   message     ping-pong of messages of 0 B .. 1 MiB through transport/shm
 //   exchange    both send such a message and wait for the other's, which take the same time
-//   flag slot       the same by what each shares on its flag slot
+//   flag slot   the same by what each shares on its flag slot
 //   memcpy      one process copying as many bytes between two buffers of its own
 //
 // Prints the median and the least of the rounds, in nanoseconds. With fewer than two usable CPUs
@@ -43,8 +43,9 @@ using transport::ShmTransport;
 constexpr std::array<std::uint64_t, 9> kSizes = {0,        8,        64,        1 << 10, 4 << 10,
                                                  16 << 10, 64 << 10, 256 << 10, 1 << 20};
 
-/// What both processes see from the start: the bare line, and where addresses are swapped.
-struct alignas(kCacheLine) FlagSlots {
+/// The memory that both processes share from the start: the bare line, and where they exchange
+/// addresses.
+struct alignas(kCacheLine) CommonMemory {
     alignas(kCacheLine) std::atomic<std::uint64_t> line;
     alignas(kCacheLine) std::array<std::atomic<std::uint32_t>, 2> written;
     std::array<std::array<ShmAddress, 8>, 2> addresses;
@@ -56,8 +57,8 @@ struct Variant {
 };
 
 struct Settings {
-    unsigned rounds = 0;            ///< 0: not given.
-    std::uint64_t work_ns = 400000; ///< Of each size in each round, about.
+    unsigned rounds = 0;            ///< 0: the option was not given.
+    std::uint64_t work_ns = 400000; ///< About as long for each size in each round.
     bool variants = false;
 };
 
@@ -83,35 +84,35 @@ std::vector<Variant> variants(const Settings& settings) {
     return all;
 }
 
-/// One process's side.
+/// One of the two processes.
 class Side {
   public:
-    Side(FlagSlots& flag_slot, int index, const std::vector<Variant>& all, unsigned cpus)
-        : flag_slots_(flag_slot), index_(index), waiter_(2, cpus),
-          buffer_(kSizes.back(), std::byte{1}), other_(kSizes.back(), std::byte{2}) {
+    Side(CommonMemory& common, int index, const std::vector<Variant>& all, unsigned cpus)
+        : common_(common), index_(index), waiter_(2, cpus), buffer_(kSizes.back(), std::byte{1}),
+          other_(kSizes.back(), std::byte{2}) {
         auto heap = shm::Heap::create({});
         require(heap.status());
         heap_ = std::move(*heap);
         const std::vector<Rank> ranks = {0, 1};
-        auto& mine = flag_slots_.addresses[static_cast<std::size_t>(index)];
+        auto& mine = common_.addresses[static_cast<std::size_t>(index)];
         for (const Variant& variant : all) {
             auto made = ShmTransport::create(*heap_, ranks, index, variant.options);
             require(made.status());
             mine[transports_.size()] = (*made)->address();
             transports_.push_back(std::move(*made));
         }
-        flag_slots_.written[static_cast<std::size_t>(index)].store(1, std::memory_order_release);
-        while (flag_slots_.written[static_cast<std::size_t>(1 - index)].load() == 0) {
+        common_.written[static_cast<std::size_t>(index)].store(1, std::memory_order_release);
+        while (common_.written[static_cast<std::size_t>(1 - index)].load() == 0) {
             ::sched_yield();
         }
         for (std::size_t i = 0; i < transports_.size(); ++i) {
-            const std::array<ShmAddress, 2> pair = {flag_slots_.addresses[0][i],
-                                                    flag_slots_.addresses[1][i]};
+            const std::array<ShmAddress, 2> pair = {common_.addresses[0][i],
+                                                    common_.addresses[1][i]};
             require(transports_[i]->connect(pair));
         }
     }
 
-    /// Nanoseconds one way; both sides call it with the same arguments.
+    /// Returns nanoseconds one way. Both sides call it with the same arguments.
     double message(std::size_t variant, std::uint64_t bytes, std::uint64_t iterations) {
         transport::Transport& transport = *transports_[variant];
         const std::uint64_t start = now_ns();
@@ -145,13 +146,14 @@ class Side {
     double flag_slot(std::uint64_t bytes, std::uint64_t iterations) {
         transport::FlagSlots& own = *transports_.front()->flag_slots();
         const std::uint64_t start = now_ns();
-        for (std::uint64_t i = 0; i < iterations; ++i, ++turn_) {
-            const transport::FlagSlotTurn turn = {turn_, static_cast<std::uint32_t>(turn_), 1};
-            await([&] { return own.share(turn, buffer_.data(), bytes); });
+        for (std::uint64_t i = 0; i < iterations; ++i, ++sequence_) {
+            const transport::FlagSlotSequence sequence = {sequence_,
+                                                          static_cast<std::uint32_t>(sequence_), 1};
+            await([&] { return own.share(sequence, buffer_.data(), bytes); });
             const std::byte* seen = nullptr;
-            await([&] { return (seen = own.shared(turn, 1 - index_, 0)) != nullptr; });
+            await([&] { return (seen = own.shared(sequence, 1 - index_, 0)) != nullptr; });
             std::memcpy(other_.data(), seen, bytes);
-            own.finish(turn_ + 1);
+            own.finish(sequence_ + 1);
         }
         return static_cast<double>(now_ns() - start) / static_cast<double>(iterations);
     }
@@ -162,14 +164,14 @@ class Side {
         for (std::uint64_t i = 0; i < iterations; ++i) {
             if (index_ == 0) {
                 line_base_ += 1;
-                flag_slots_.line.store(line_base_, std::memory_order_release);
+                common_.line.store(line_base_, std::memory_order_release);
                 line_base_ += 1;
                 await_line();
             } else {
                 line_base_ += 1;
                 await_line();
                 line_base_ += 1;
-                flag_slots_.line.store(line_base_, std::memory_order_release);
+                common_.line.store(line_base_, std::memory_order_release);
             }
         }
         return static_cast<double>(now_ns() - start) / static_cast<double>(2 * iterations);
@@ -192,7 +194,8 @@ class Side {
         }
     }
 
-    /// In place: a message that was copied whole just before its post makes that wait.
+    /// Sets a message that lies in `data`. It is not copied there first, since a message that was
+    /// copied whole just before its post would delay the post.
     void name(Message& message, transport::Direction direction, std::vector<std::byte>& data,
               std::uint64_t bytes) const {
         message.data = data.data();
@@ -201,7 +204,7 @@ class Side {
         message.direction = direction;
     }
 
-    /// Makes progress of the first transport until it is so.
+    /// Progresses the first transport until the condition holds.
     template <typename Condition>
     void await(Condition condition) {
         waiter_.reset();
@@ -214,7 +217,7 @@ class Side {
 
     void await_line() {
         waiter_.reset();
-        while (flag_slots_.line.load(std::memory_order_acquire) != line_base_) {
+        while (common_.line.load(std::memory_order_acquire) != line_base_) {
             waiter_.idle();
         }
     }
@@ -231,7 +234,7 @@ class Side {
         }
     }
 
-    FlagSlots& flag_slots_;
+    CommonMemory& common_;
     int index_;
     shm::Waiter waiter_;
     std::vector<std::byte> buffer_;
@@ -240,7 +243,7 @@ class Side {
     std::vector<std::unique_ptr<ShmTransport>> transports_;
     Message message_;
     std::uint64_t line_base_ = 0;
-    std::uint64_t turn_ = 0;
+    std::uint64_t sequence_ = 0;
 };
 
 void bind_to(std::uint32_t cpu) {
@@ -261,7 +264,7 @@ struct Row {
     }
 };
 
-/// About as many iterations as fit into the time, alike on both sides.
+/// Returns the number of iterations that roughly fit into the time; the same on both sides.
 std::uint64_t iterations_for(const Settings& settings, std::uint64_t bytes) {
     return std::max<std::uint64_t>(2, settings.work_ns / (100 + bytes / 8));
 }
@@ -314,19 +317,19 @@ int main(int argc, char** argv) {
     const std::vector<Variant> all = variants(settings);
     const std::vector<std::uint32_t> cpus = topo::usable_cpus();
     const auto cpu_count = static_cast<unsigned>(cpus.size());
-    void* memory = ::mmap(nullptr, sizeof(FlagSlots), PROT_READ | PROT_WRITE,
+    void* memory = ::mmap(nullptr, sizeof(CommonMemory), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         std::perror("shm_bench: mmap");
         return 1;
     }
-    auto& flag_slot = *static_cast<FlagSlots*>(memory);
+    auto& common = *static_cast<CommonMemory*>(memory);
     const pid_t child = ::fork();
     const int index = child == 0 ? 1 : 0;
     if (cpu_count >= 2) {
         bind_to(cpus[static_cast<std::size_t>(index)]);
     }
-    Side side(flag_slot, index, all, cpu_count);
+    Side side(common, index, all, cpu_count);
     std::vector<Row> rows = measure(side, settings, all);
     if (child == 0) {
         return 0;

@@ -1,5 +1,5 @@
-// How long it takes to price an allreduce of all ranks, planning included. The targets are 50 ms
-// for 1,024 ranks and 5 s for 65,536.
+// Times how long it takes to price an allreduce of all ranks, planning included. The targets are 50
+// ms for 1,024 ranks and 5 s for 65,536.
 #include <benchmark/benchmark.h>
 
 #include "perf/micro/benchmark_run.hpp"

@@ -1,11 +1,11 @@
 // What a turn costs where ranks outnumber processors: a yielding barrier of forked processes, by
-// one counter and one flag that all poll, between which each touches so many pages of its own. A
-// switch between processes takes their translations and lines along with it, so that a barrier of a
-// library, which looks at its own data and at that of the MPI around it, cannot be as cheap as the
-// bare one.
+// one counter and one flag that all poll, between whose calls each process touches a number of its
+// own pages. A switch between processes evicts their translations and cache lines, so that a
+// library's barrier, which reads its own data and those of the MPI around it, cannot be as cheap as
+// the bare one.
 //
-// Prints, for each number of pages, the median of the rounds and what it is in barriers without
-// any.
+// Prints, for each number of pages, the median of the rounds, and its ratio to the barrier without
+// any pages.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,11 +38,11 @@ struct Board {
 
 struct Options {
     unsigned ranks = 8;
-    unsigned rounds = 0; ///< 0: not given.
+    unsigned rounds = 0; ///< 0: the option was not given.
     unsigned barriers = 2000;
 };
 
-/// The plain yield barrier.
+/// A plain yielding barrier.
 void meet(Board& board, unsigned ranks) {
     const unsigned turn = board.turn.load(std::memory_order_relaxed);
     if (board.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks) {
@@ -64,7 +64,7 @@ void* new_memory(std::size_t bytes, int sharing) {
     return memory;
 }
 
-/// One line of each page, another one in each, as objects of a heap lie.
+/// Touches one line of each page, at another offset in each, as objects of a heap lie.
 void touch(std::byte* memory, unsigned pages) {
     for (unsigned page = 0; page < pages; ++page) {
         const std::size_t line = page * 7 % (kPageBytes / kCacheLine);

@@ -5,8 +5,8 @@
 //   messages    the same, all by active messages
 //   ucp         UcxTransport over UCP only
 //
-// They take turns in one run, because the same two cores do not stay equally near. For each
-// the minimum, the median and the median deviation of the rounds are printed.
+// The variants alternate in one run, since two cores do not stay equally near. For each variant the
+// minimum, the median and the median deviation of the rounds are printed.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -32,10 +32,10 @@ using namespace ucg::transport::ucx;
 namespace {
 
 constexpr std::size_t kBytes = 8;
-constexpr double kAnyOverhead = 1e9; ///< So that TCP has a short lane, too.
+constexpr double kAnyOverhead = 1e9; ///< So large that TCP has a short lane, too.
 
-/// Without what the system did not give there is nothing to measure. The other process finds its
-/// end of the line closed.
+/// Ends the process: without what the system refused there is nothing to measure. The other process
+/// finds its end of the line closed.
 [[noreturn]] void give_up(const char* what, std::string_view why) {
     std::fprintf(stderr, "ucx_bench: %s: %.*s\n", what, static_cast<int>(why.size()), why.data());
     std::exit(1);
@@ -49,13 +49,14 @@ T need(const char* what, Result<T> result) {
     return std::move(*result);
 }
 
-/// The line between the two processes, for addresses.
+/// The connection between the two processes, for addresses.
 class Cord {
   public:
     Cord(int fd, Rank rank) : fd_(fd), rank_(rank) {}
     Rank rank() const { return rank_; }
 
-    /// What the other process gives, for what this one gives. Short enough for the socket's buffer.
+    /// Gives `mine` to the other process and returns what that gives. Both are short enough for the
+    /// socket's buffer.
     std::string swap(std::string_view mine) const {
         const std::uint64_t bytes = mine.size();
         std::uint64_t theirs = 0;
@@ -78,7 +79,7 @@ class Cord {
     Rank rank_;
 };
 
-/// Spins, but gives the core away once in a long while: others may need it to answer.
+/// Spins, but yields the core once in a long while: other processes may need it to answer.
 class Spin {
   public:
     void idle() {
@@ -91,7 +92,7 @@ class Spin {
     unsigned turns_ = 0;
 };
 
-/// One way to play ping-pong.
+/// A way to play ping-pong.
 class Player {
   public:
     virtual ~Player() = default;
@@ -144,7 +145,7 @@ class UctPlayer final : public Player, private LaneSink {
         const std::string theirs = line.swap(address);
         const bool joined =
             endpoint_ != nullptr && lane_->join(endpoint_.get(), route, peer_, theirs);
-        line.swap("joined"); // Nobody sends before the other end stands.
+        line.swap("joined"); // Both ends exist before anybody sends.
         return joined;
     }
 
@@ -202,7 +203,7 @@ class TransportPlayer final : public Player {
     std::uint32_t received_ = 0;
 };
 
-/// Nanoseconds one way, over `count` ping-pongs.
+/// Returns nanoseconds one way, the mean over `count` ping-pongs.
 double play(Player& player, Rank rank, int count) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < count; ++i) {
@@ -250,7 +251,7 @@ void measure(const Cord& line, const char* fabric, unsigned rounds, int count) {
     const std::pair<const char*, Player*> players[] = {
         {"uct", &uct}, {"puts", &puts}, {"messages", &lane}, {"ucp", &ucp}};
     std::vector<double> times[std::size(players)];
-    for (unsigned round = 0; round <= rounds; ++round) { // The first connects, and does not count.
+    for (unsigned round = 0; round <= rounds; ++round) { // The first connects; it does not count.
         for (std::size_t i = 0; i < std::size(players); ++i) {
             const double time = play(*players[i].second, line.rank(), count);
             if (round > 0) {

@@ -1,11 +1,11 @@
-// What --help says beyond the options.
+// The part of --help that follows the options.
 #pragma once
 
 #include <string>
 
 namespace ucg::perftest {
 
-/// The tests, what the columns mean, and examples.
+/// Returns the tests, the meaning of the columns, and examples.
 std::string help_footer();
 
 } // namespace ucg::perftest

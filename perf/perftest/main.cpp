@@ -87,7 +87,7 @@ Result<Session> session_of(const Options& options, Launcher launcher, const File
     return Session{launcher, options, *jobs};
 }
 
-/// Of options that were read here, with the files that they name.
+/// Returns the session of options that were read in this process, with the files that they name.
 Result<Session> own_session(const Options& options, Launcher launcher) {
     const Result<Files> files = read_batch_files(options);
     if (!files.ok()) {
@@ -119,7 +119,8 @@ int start_local(const Options& options, const Session& session, Status& status) 
     return done.ok() ? *done : tools::kExitFailed;
 }
 
-/// What the first client brings: its command line and its batch files, read again by the others.
+/// Returns what the first client gives the others: its command line and its batch files, which they
+/// read again.
 std::string pack_request(const std::vector<std::string>& words, const Files& files) {
     return nlohmann::json{{"words", words}, {"files", files}}.dump(
         -1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -151,7 +152,7 @@ Result<Session> session_of_request(const std::string& request, const OutputOptio
 Status start_by_socket(const Options& options, const std::vector<std::string>& words) {
     const SocketPlace place{options.server, options.port, options.ipv6};
     Files files;
-    if (!options.server.empty()) { // What is wrong with the request is told before anybody waits.
+    if (!options.server.empty()) { // Errors in the request are reported before anybody waits.
         const Result<Session> own = own_session(options, Launcher::socket);
         const Result<Files> read = read_batch_files(options);
         if (!own.ok() || !read.ok()) {
@@ -178,7 +179,7 @@ Status start_by_socket(const Options& options, const std::vector<std::string>& w
     return status.ok() ? parted : status;
 }
 
-/// A failure that all ranks know alike is told by rank 0 alone, and `told` is set then.
+/// Runs the session. A failure that all ranks know is printed by rank 0 alone; `told` is then set.
 Status start_by_pmix(const Session& session, bool& told) {
     const Result<std::unique_ptr<Runtime>> runtime = join_by_pmix();
     if (!runtime.ok()) {
@@ -189,12 +190,12 @@ Status start_by_pmix(const Session& session, bool& told) {
     if (told && (*runtime)->rank() == 0) {
         tell(outcome.status.message());
     }
-    // Who ends with a failure first has the launcher end the others, before they could tell.
+    // A process that fails makes the launcher end the others: rank 0 must have printed before.
     const Status left = told ? (*runtime)->barrier() : Status();
     return left.ok() ? outcome.status : left;
 }
 
-/// The exit status; `status` is what is to be told.
+/// Returns the exit status. `status` becomes the failure to print.
 int start(const Options& options, const std::vector<std::string>& words, Status& status) {
     const Launcher launcher = chosen_launcher(options);
     if (status = check_usage(options, launcher); !status.ok()) {

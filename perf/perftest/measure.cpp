@@ -9,19 +9,19 @@ namespace ucg::perftest {
 
 namespace {
 
-constexpr double kWarmupSeconds = 0.1; ///< As ucx_perftest.
+constexpr double kWarmupSeconds = 0.1; ///< As in ucx_perftest.
 constexpr std::uint64_t kProbeIterations = 4;
-constexpr double kMoved = 1.3; ///< ucg_tune's gate, too.
+constexpr double kMoved = 1.3; ///< As in ucg_tune's check for steady rounds, kSteady.
 constexpr std::uint64_t kFittedMin = 10;
 constexpr std::uint64_t kFittedMax = 1'000'000;
-/// Times that ranks of several hosts exchange, all of them together.
+/// The number of times that ranks of several hosts exchange, all ranks together.
 constexpr std::size_t kExchangedTimes = std::size_t{1} << 20;
 
 std::function<void()> progress_of(Test& test) {
     return [&test] { test.progress(); };
 }
 
-/// The largest of what each rank gives.
+/// Returns the largest of the values that the ranks give.
 Result<double> largest(Runtime& runtime, Test& test, double mine) {
     const std::string_view bytes(reinterpret_cast<const char*>(&mine), sizeof(mine));
     const Result<std::vector<std::string>> all = runtime.exchange(bytes, progress_of(test));
@@ -37,7 +37,7 @@ Result<double> largest(Runtime& runtime, Test& test, double mine) {
     return most;
 }
 
-/// So many iterations; their mean time on the slowest rank.
+/// Runs this number of iterations, and returns their mean time on the slowest rank.
 Result<double> run_round(Runtime& runtime, Test& test, std::uint64_t iterations) {
     Recorder recorder(iterations);
     if (Status status = measure(runtime, test, recorder); !status.ok()) {
@@ -46,7 +46,7 @@ Result<double> run_round(Runtime& runtime, Test& test, std::uint64_t iterations)
     return largest(runtime, test, counted(recorder).seconds / static_cast<double>(iterations));
 }
 
-/// Of ranks that share no memory: each gives its latest ones.
+/// Returns the slowest rank's times, for ranks that share no memory. Each gives its latest times.
 Result<std::vector<float>> slowest_by_exchange(Runtime& runtime, std::vector<float> times) {
     const std::size_t kept =
         std::max<std::size_t>(16, kExchangedTimes / static_cast<std::size_t>(runtime.size()));
@@ -67,12 +67,12 @@ Result<std::vector<float>> slowest_by_exchange(Runtime& runtime, std::vector<flo
     return times;
 }
 
-/// What memory allows for this test. Collective.
+/// Returns what memory allows for this test. Collective.
 Limits limits_of(Board& board, double round_trip, const Parameters& parameters, Rank size) {
     Limits limits;
     const double after = board.round_trip();
     limits.round_trip = (round_trip + after) / 2;
-    // With turns taken on processors it differs each time.
+    // Where ranks share processors the round trip differs each time.
     limits.moved =
         !board.yields() && std::max(round_trip, after) > kMoved * std::min(round_trip, after);
     const CollectiveShape& shape = *parse_collective_name(parameters.test)->shape;
@@ -85,14 +85,14 @@ Limits limits_of(Board& board, double round_trip, const Parameters& parameters, 
     return limits;
 }
 
-/// What the ways between hosts allow. Collective.
+/// Returns what the links between hosts allow. Collective.
 Result<Limits> limits_of(HostLinks& links, double round_trip, const Parameters& parameters) {
     Limits limits = {.between_hosts = true};
     const Result<double> after = links.round_trip();
     if (!after.ok()) {
         return after.status();
     }
-    limits.round_trip = std::min(round_trip, *after); // Queues may still hold what came before.
+    limits.round_trip = std::min(round_trip, *after); // Queues may still hold earlier messages.
     const CollectiveShape& shape = *parse_collective_name(parameters.test)->shape;
     const Rank root = shape.rooted ? parameters.collective.root : 0;
     limits.least_bytes = least_link_bytes(shape, links.hosts(), root, parameters.bytes());

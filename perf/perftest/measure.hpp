@@ -1,4 +1,4 @@
-// One test, measured: warm-up, number of iterations, the run itself and its statistics.
+// Measures one test: warm-up, number of iterations, the run itself and its statistics.
 #pragma once
 
 #include "perf/perftest/collectives/board.hpp"
@@ -7,30 +7,30 @@
 
 namespace ucg::perftest {
 
-/// As ucx_perftest: 1, 2, 4, ... iterations until there were `parameters.warmup` or 100 ms have
-/// passed. Returns the time of an iteration in the last round, of the slowest rank, in seconds; 0
-/// without any. Collective.
+/// Warms up as ucx_perftest does: 1, 2, 4, ... iterations until `parameters.warmup` have run or 100
+/// ms have passed. Returns the time of an iteration in the last round, of the slowest rank, in
+/// seconds; 0 if there was no iteration. Collective.
 Result<double> warm_up(Runtime& runtime, Test& test, const Parameters& parameters);
 
-/// How many iterations to run when one takes `seconds`. Collective, the same on all ranks.
+/// Returns how many iterations to run when one takes `seconds`; the same on all ranks. Collective.
 Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Parameters& parameters,
                                      double seconds);
 
-/// Runs them. Collective.
+/// Runs as many iterations as the recorder wants. Collective.
 Status measure(Runtime& runtime, Test& test, Recorder& recorder);
 
-/// What the results of collectives are set beside: memory, or the ways between hosts. Both null
-/// where ranks share a host and no memory.
+/// What results of collectives are compared with: memory, or the links between hosts. Both are null
+/// where ranks are on one host and share no memory.
 struct Yardsticks {
     std::unique_ptr<Board> board;
     std::unique_ptr<HostLinks> links;
 
-    /// In seconds; 0 where there is nothing to measure. Collective.
+    /// Returns the round trip in seconds; 0 where there is nothing to measure. Collective.
     Result<double> round_trip() const;
 };
 
-/// The row of a collective test that was measured. `round_trip` is what Yardsticks::round_trip()
-/// gave before the run. Collective.
+/// Returns the row of a collective test that was measured. `round_trip` is what
+/// Yardsticks::round_trip() returned before the run. Collective.
 Result<CollectiveRow> collective_row(Runtime& runtime, const Yardsticks& yardsticks,
                                      double round_trip, const Parameters& parameters,
                                      const Recorder& recorder);

@@ -15,9 +15,9 @@ namespace ucg::perftest {
 
 namespace {
 
-constexpr std::size_t kBatchFilesMax = 32; ///< As ucx_perftest.
+constexpr std::size_t kBatchFilesMax = 32; ///< As in ucx_perftest.
 
-/// "0,2,1" as ucx_perftest has it.
+/// Parses a list such as "0,2,1", as ucx_perftest does.
 std::vector<std::uint32_t> parse_cpus(const std::string& text) {
     std::vector<std::uint32_t> cpus;
     for (std::string word : split(text, ',')) {
@@ -87,7 +87,7 @@ Status unreadable(const std::string& file, int line, std::string_view what) {
     return failure(Code::invalid_argument, "in batch file '{}' line {}: {}", file, line, what);
 }
 
-/// One line of a batch file: a name, and options that change `request`.
+/// Parses a line of a batch file: a name, and options that change `request`.
 Status parse_line(const std::vector<std::string>& words, TestRequest& request) {
     CLI::App app("", words.front());
     app.set_help_flag();
@@ -165,10 +165,10 @@ class BatchReader {
     std::vector<Job> jobs_;
 };
 
-/// Options that one layer alone understands.
+/// An option, and which layers understand it.
 struct LayerOption {
     const char* option;
-    std::array<bool, 3> has; ///< By Layer.
+    std::array<bool, 3> has; ///< Indexed by Layer.
 };
 constexpr auto kLayerOptions = std::to_array<LayerOption>({
     {"-d", {true, false, false}},         {"-x", {true, false, false}},

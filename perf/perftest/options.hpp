@@ -1,5 +1,5 @@
 // The command line of ucg_perftest, and the lines of its batch files: ucx_perftest's letters with
-// their meaning, and what collectives and launchers need beside them.
+// their meaning, and further options for collectives and launchers.
 #pragma once
 
 #include <map>
@@ -21,10 +21,10 @@ namespace ucg::perftest {
 enum class Layer { uct, ucp, collective };
 Layer layer_of(const TestInfo& test);
 
-/// Null for an unknown name.
+/// Returns the test of this name; null if there is none.
 const TestInfo* find_test(std::string_view name);
 
-/// Who makes the processes of a run.
+/// How the processes of a run are made.
 enum class Launcher { automatic, local, socket, pmix };
 std::string_view name(Launcher launcher);
 
@@ -36,17 +36,17 @@ struct OutputOptions {
     std::string json;        ///< --json, a file
 };
 
-/// What options say of a test: on the command line, or in a batch file's line, which begins with
-/// what the levels above it say.
+/// What options say about a test. They come from the command line, or from a line of a batch file,
+/// which inherits what the levels above it say.
 struct TestRequest {
     Parameters parameters;
-    std::vector<std::size_t> sweep; ///< --sizes: one test after another; empty: a single one.
-    std::set<std::string> given;    ///< Options that were there, "-d".
+    std::vector<std::size_t> sweep; ///< --sizes: one test for each; empty: a single one.
+    std::set<std::string> given;    ///< The options that were given, such as "-d".
 };
 
 /// One test to run.
 struct Job {
-    std::vector<std::string> names; ///< Of the lines of batch files that lead to it.
+    std::vector<std::string> names; ///< Names of the batch files' lines that lead to the test.
     Parameters parameters;
 };
 
@@ -68,14 +68,15 @@ void add_options(CLI::App& app, Options& options);
 /// Contents of batch files, by name.
 using Files = std::map<std::string, std::string>;
 
-/// Reads those that are named.
+/// Reads the batch files that the options name.
 Result<Files> read_batch_files(const Options& options);
 
-/// What is to be run, in order: one job for each size, and for each combination of lines of the
+/// Returns what to run, in order: one job for each size, and for each combination of lines of the
 /// batch files. Fails with the place of what is wrong.
 Result<std::vector<Job>> expand_jobs(const Options& options, const Files& files);
 
-/// Options that were given and have no meaning for a test that is to be run, as sentences.
+/// Returns a sentence for each option that was given although it has no meaning for a test that is
+/// to be run.
 std::vector<std::string> idle_options(const std::vector<Job>& jobs, const TestRequest& request);
 
 } // namespace ucg::perftest

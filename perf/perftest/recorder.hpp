@@ -1,5 +1,5 @@
-// Counts iterations and keeps their times, as ucx_perftest does: a reading of the clock after each
-// iteration, whose distance to the one before is that iteration's time.
+// Counts iterations and keeps their times, as ucx_perftest does: the clock is read after each
+// iteration, and the difference to the reading before is that iteration's time.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace ucg::perftest {
 
-/// What one run of a test counted. `times` holds the last kTimesMax iterations, in ticks.
+/// The counts of one run of a test. `times` holds the last kTimesMax iterations, in ticks.
 class Recorder {
   public:
-    /// How many of the last iterations are kept for percentiles.
+    /// The number of the last iterations whose times are kept for percentiles.
     static constexpr std::size_t kTimesMax = std::size_t{1} << 20;
 
-    /// Allocates all that it will need: for a run of `iterations` iterations.
+    /// Makes a recorder for a run of `iterations` iterations. Allocates all memory that it will
+    /// need.
     explicit Recorder(std::uint64_t iterations);
 
-    /// The clock starts: what follows is measured. Forgets what was counted.
+    /// Starts the clock: what follows is measured. Forgets what was counted before.
     void start();
 
-    /// Calls `report` from within update() when `interval` has passed since the start or since its
-    /// last call; for results of a run that goes on.
+    /// Makes update() call `report` whenever `interval` has passed since the start or since the
+    /// last call of `report`, for results during a run.
     void report_each(Ticks interval, std::function<void()> report);
 
     bool done() const { return iterations_ >= wanted_; }
     std::uint64_t wanted() const { return wanted_; }
 
-    /// Another iteration, or several of which each took as long, has moved `bytes` bytes in all in
+    /// Counts an iteration, or several of equal duration, which moved `bytes` bytes in all in
     /// `messages` messages.
     void update(std::uint64_t iterations, std::uint64_t bytes, std::uint64_t messages = 1) {
         const Ticks now = read_unordered();
@@ -47,23 +48,23 @@ class Recorder {
         }
     }
 
-    /// What has passed since the latest update is not measured: the next iteration begins now.
+    /// Excludes the time since the latest update: the next iteration begins now.
     void skip() {
         const Ticks now = read_unordered();
         first_ += now - last_;
         last_ = now;
     }
 
-    /// What followed the latest update(), such as the completion of what was sent, belongs to the
-    /// elapsed time, too.
+    /// Adds to the elapsed time what followed the latest update(), such as the completion of what
+    /// was sent.
     void stop() { last_ = read_unordered(); }
 
     std::uint64_t iterations() const { return iterations_; }
     std::uint64_t bytes() const { return bytes_; }
     std::uint64_t messages() const { return messages_; }
-    /// From start() to stop(), or else to the latest update().
+    /// Returns the ticks from start() to stop(), or else to the latest update().
     Ticks elapsed() const { return last_ - first_; }
-    /// One for each of the latest updates: in their order, the eldest first.
+    /// Returns the time of each of the latest updates, oldest first.
     std::vector<Ticks> times() const;
 
   private:
@@ -78,7 +79,7 @@ class Recorder {
     Ticks reported_ = 0;
     Ticks interval_ = std::numeric_limits<Ticks>::max();
     std::function<void()> report_;
-    std::vector<Ticks> times_; ///< A power of two of them, a ring.
+    std::vector<Ticks> times_; ///< A ring, of a power of two of times.
 };
 
 } // namespace ucg::perftest

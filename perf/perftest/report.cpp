@@ -43,7 +43,7 @@ std::string_view layout_text(const Parameters& parameters) {
     return "zcopy";
 }
 
-/// Digits in groups of three, with commas between.
+/// Returns the number with its digits in groups of three, separated by commas.
 std::string thousands(std::string digits) {
     const std::size_t end = std::min(digits.find('.'), digits.size());
     for (std::size_t at = end; at > 3 && digits[at - 4] != '-' && digits[at - 4] != ' '; at -= 3) {
@@ -80,7 +80,8 @@ std::string file_columns(const std::vector<std::string>& files) {
     return text;
 }
 
-/// Of ping-pongs and of what waits for an answer: latency; of streams: overhead.
+/// Returns what ucx_perftest calls the time: latency for ping-pongs and for operations that wait
+/// for an answer, overhead for streams.
 std::string_view latency_name(const TestInfo* test) {
     if (test == nullptr) {
         return "overhead";
@@ -183,7 +184,7 @@ std::string test_box(const TestInfo& test, const Parameters& parameters, Rank si
     }
     const bool is_uct = layer == Layer::uct;
     text += box_line("API:", is_uct ? "transport layer" : "protocol layer");
-    text += box_line("Test:", test.description.substr(4)); // Behind "UCT " or "UCP ".
+    text += box_line("Test:", test.description.substr(4)); // Without "UCT " or "UCP ".
     text += box_line("Data layout:", is_uct ? layout_text(parameters) : "(automatic)");
     text += box_line("Send memory:", "host");
     text += box_line("Recv memory:", "host");

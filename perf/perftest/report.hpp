@@ -1,5 +1,5 @@
-// What is printed: ucx_perftest's table and CSV for its tests, a table of the same look for
-// collectives.
+// Formats what is printed: ucx_perftest's table and CSV for its tests, and a table of the same look
+// for collectives.
 #pragma once
 
 #include <optional>
@@ -10,27 +10,28 @@
 
 namespace ucg::perftest {
 
-/// How far a result is from what the machine allows. What is not known is 0.
+/// How far a result is from what the machine allows. Values that are not known are 0.
 struct Limits {
-    /// Are the ranks on several hosts? Then the below are of messages between these, else of
-    /// memory.
+    /// Whether the ranks are on several hosts. If so, the members below describe messages between
+    /// hosts, else memory.
     bool between_hosts = false;
-    /// Of a cache line, in seconds, the mean of before and after the run; or of a message, the
-    /// shorter one.
+    /// In seconds: the round trip of a cache line, the mean of before and after the run; or that of
+    /// a message between hosts, the shorter of the two.
     double round_trip = 0;
-    double least_seconds = 0; ///< What the least bytes take.
-    double rate = 0;          ///< Bytes per second: copies of all ranks, or the slowest host's.
-    double least_bytes = 0;   ///< That all ranks copy, or some host sends or receives.
-    /// Were the round trips before and after so different that the host must have moved the
-    /// processors meanwhile? Then the row cannot be compared with them.
+    double least_seconds = 0; ///< The least time for `least_bytes`.
+    double rate = 0;          ///< Bytes per second: copies of all ranks, or of the slowest host.
+    double least_bytes = 0;   ///< Bytes that all ranks must copy, or some host send or receive.
+    /// Whether the round trips before and after differ so much that the host must have moved the
+    /// processors meanwhile. If so, the row cannot be compared with them.
     bool moved = false;
 
     bool known() const { return round_trip > 0; }
-    /// Short ones are set beside round trips, long ones beside the rate.
+    /// Returns whether the row is compared with round trips, as short ones are, or else with the
+    /// rate.
     bool counts_round_trips() const { return least_seconds < round_trip; }
 };
 
-/// One line about a collective, of times in seconds.
+/// One line about a collective. Times are in seconds.
 struct CollectiveRow {
     std::uint64_t bytes = 0;
     std::uint64_t iterations = 0;
@@ -40,22 +41,23 @@ struct CollectiveRow {
     Limits limits;
 };
 
-/// "1.31 rt", "62.0 %", "moved", "-".
+/// Returns for example "1.31 rt", "62.0 %", "moved" or "-".
 std::string limit_text(const CollectiveRow& row);
 
-/// The box that describes a test, above its table.
+/// Returns the box that describes a test, above its table.
 std::string test_box(const TestInfo& test, const Parameters& parameters, Rank size,
                      bool table_follows);
 
-/// The head of a table or of CSV. `test` is null where each row is of another one.
+/// Returns the head of a table or of CSV. `test` is null where each row is of another test.
 std::string table_head(Layer layer, const TestInfo* test, const Parameters& parameters,
                        const OutputOptions& output, const std::vector<std::string>& batch_files);
 
-/// The line with the names of a batch file's test, before its rows; empty where there is none.
+/// Returns the line with the names of a batch file's test, which precedes its rows; empty if there
+/// are no names.
 std::string names_line(Layer layer, const std::vector<std::string>& names,
                        const OutputOptions& output);
 
-/// `label`: what stands in front of a final row. Rows that are not final come during a run.
+/// Return a row. Rows that are not `final` are printed during a run. `details` are appended for -I.
 std::string primitive_line(const PrimitiveRow& row, const Job& job, const OutputOptions& output,
                            bool final, std::string_view details);
 std::string collective_line(const CollectiveRow& row, const Job& job, const OutputOptions& output,

@@ -15,14 +15,15 @@ namespace ucg::perftest {
 
 namespace {
 
-constexpr double kReportSeconds = 1; ///< Between rows of a run, as ucx_perftest.
+constexpr double kReportSeconds = 1; ///< Between rows of a run, as in ucx_perftest.
 
 void print(const std::string& text) {
     std::fputs(printable(text).c_str(), stdout);
     std::fflush(stdout);
 }
 
-/// On a terminal, in place: how much of a long run is done. The line is gone when it ends.
+/// On a terminal: a line, rewritten in place, that shows how much of a long run is done. It is
+/// erased at the end.
 class Progress {
   public:
     Progress(const Recorder& recorder, std::string what)
@@ -85,7 +86,8 @@ class Runner {
         return job.names.empty() ? "" : fmt::format("{}: ", fmt::join(job.names, "/"));
     }
 
-    /// Who prints: the client of a server; else the sender of a primitive test, and rank 0.
+    /// Returns the rank that prints: the client of a server; else the sender of a primitive test,
+    /// or rank 0.
     Rank printer(Layer layer) const {
         const Rank last = runtime_.size() - 1;
         const bool second = session_.launcher == Launcher::socket || layer != Layer::collective;
@@ -93,7 +95,7 @@ class Runner {
     }
     bool prints(Layer layer) const { return runtime_.rank() == printer(layer); }
 
-    /// `amid`: was the test open, so that ranks may not agree about the failure?
+    /// `amid` becomes true once the test is open, so that ranks may not agree about a failure.
     Status run_job(const Job& job, bool& amid) {
         const TestInfo& info = *find_test(job.parameters.test);
         const Layer layer = layer_of(info);
@@ -129,8 +131,8 @@ class Runner {
         return {};
     }
 
-    /// The server prints what is run, the client the results, as with ucx_perftest; of one
-    /// launcher's processes one prints both.
+    /// The server prints what is run, the client the results, as in ucx_perftest. Of the processes
+    /// of one launcher, one prints both.
     void print_head(const TestInfo& info, const Job& job) {
         const Layer layer = layer_of(info);
         const bool same =
@@ -182,7 +184,7 @@ class Runner {
         return keep(json_of(job, final_row, details), printer(layer_of(info)));
     }
 
-    /// Beside what the two ranks' processors can do by themselves: collective.
+    /// Compares a row with what the two ranks' processors can do by themselves. Collective.
     std::string limit_details(const TestInfo& info, const Parameters& parameters,
                               const PrimitiveRow& row) {
         const double round_trip = yardsticks_.board->round_trip();
@@ -192,7 +194,8 @@ class Runner {
                            latency / round_trip, 100 * row.overall_bandwidth / rate);
     }
 
-    /// Once, where the ranks share no memory. Primitives do without.
+    /// Opens the links between hosts once, where the ranks share no memory. Primitive tests do not
+    /// need them.
     Status open_links() {
         if (yardsticks_.board != nullptr || yardsticks_.links != nullptr) {
             return {};
@@ -238,7 +241,8 @@ class Runner {
         return static_cast<Ticks>(seconds * ticks_per_second());
     }
 
-    /// The printer's result, on all ranks: one of them writes all.
+    /// Keeps the result of rank `from`, which prints it, on all ranks: one of them writes all
+    /// results.
     Status keep(const std::string& mine, Rank from) {
         const Result<std::vector<std::string>> all =
             runtime_.exchange(runtime_.rank() == from ? mine : "");
@@ -261,7 +265,7 @@ class Runner {
     Runtime& runtime_;
     const Session& session_;
     const OutputOptions& output_;
-    Yardsticks yardsticks_; ///< No links before the first collective.
+    Yardsticks yardsticks_; ///< Without links before the first collective.
     std::vector<std::string> results_;
     std::optional<Layer> last_layer_;
     std::string last_test_;

@@ -1,4 +1,4 @@
-// Runs tests one after the other in the processes of a run, and prints and writes what they say.
+// Runs tests one after the other in the processes of a run, and prints and writes their results.
 #pragma once
 
 #include "perf/perftest/options.hpp"
@@ -6,21 +6,21 @@
 
 namespace ucg::perftest {
 
-/// What one process is to do; the same on all ranks but for `launcher` and `options.output`.
+/// The work of one process; the same on all ranks but for `launcher` and `options.output`.
 struct Session {
     Launcher launcher = Launcher::local; ///< Never automatic.
     Options options;
     std::vector<Job> jobs;
 };
 
-/// What became of a run.
+/// The outcome of a run.
 struct Outcome {
     Status status;
-    bool agreed = true; ///< Do all ranks know it alike?
+    bool agreed = true; ///< Whether all ranks know `status`.
 };
 
-/// Collective. A test that cannot run here is told and the next one follows; the first such failure
-/// is returned in the end. A failure amid a test ends the run.
+/// Runs the jobs. A test that cannot run here is reported and the next one follows; the first such
+/// failure is returned at the end. A failure during a test ends the run. Collective.
 Outcome run_jobs(Runtime& runtime, const Session& session);
 
 } // namespace ucg::perftest

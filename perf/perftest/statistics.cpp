@@ -52,7 +52,7 @@ Counted counted(const Recorder& recorder) {
 
 PrimitiveRow primitive_row(const Recorder& recorder, const Counted& before, TestKind kind,
                            double percent) {
-    // Of a ping-pong an iteration is two messages, of which each process counts its own.
+    // An iteration of a ping-pong is two messages, of which each process counts only its own.
     const double factor = kind == TestKind::ping_pong ? 2 : 1;
     const Counted now = counted(recorder);
     const double since = now.seconds - before.seconds;

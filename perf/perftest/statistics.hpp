@@ -1,4 +1,4 @@
-// What is told of many times: percentiles and what ucx_perftest derives from its counters.
+// Statistics of many times: percentiles, and what ucx_perftest derives from its counters.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,15 @@
 
 namespace ucg::perftest {
 
-/// The value that `percent` per cent of them do not exceed, by ucx_perftest's rule: the element at
-/// index floor((count - 1) * percent / 100) in rising order. Reorders them. REQUIRES: not empty.
+/// Returns the value that `percent` per cent of `values` do not exceed, by ucx_perftest's rule: the
+/// element at index floor((count - 1) * percent / 100) in rising order. Reorders `values`.
+/// REQUIRES: values is not empty.
 double percentile(std::vector<double>& values, double percent);
 
-/// Of the times of one test, in seconds.
+/// Statistics of the times of one test, in seconds.
 struct Summary {
     double least = 0;
-    double asked = 0; ///< The percentile of -R.
+    double asked = 0; ///< The percentile that -R names.
     double p95 = 0;
     double p99 = 0;
     double most = 0;
@@ -23,10 +24,10 @@ struct Summary {
     double deviation = 0; ///< Standard deviation.
 };
 
-/// REQUIRES: not empty.
+/// Returns the statistics; `percent` is the percentile for `asked`. REQUIRES: values is not empty.
 Summary summarize(std::vector<double> values, double percent);
 
-/// Counters of a recorder at one moment.
+/// The counters of a recorder at one moment.
 struct Counted {
     std::uint64_t iterations = 0;
     std::uint64_t bytes = 0;
@@ -36,7 +37,7 @@ struct Counted {
 Counted counted(const Recorder& recorder);
 
 /// One line of ucx_perftest's table: seconds, bytes per second, messages per second. "Average" is
-/// since the line before, "overall" since the start.
+/// since the previous line, "overall" since the start.
 struct PrimitiveRow {
     std::uint64_t iterations = 0;
     double percentile = 0;
@@ -48,7 +49,7 @@ struct PrimitiveRow {
     double overall_rate = 0;
 };
 
-/// `before`: as counted at the line before.
+/// Returns the row. `before` are the counters at the previous line.
 PrimitiveRow primitive_row(const Recorder& recorder, const Counted& before, TestKind kind,
                            double percent);
 

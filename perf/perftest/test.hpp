@@ -14,31 +14,31 @@
 
 namespace ucg::perftest {
 
-/// How data is handed to UCT: ucx_perftest's -D for UCT tests.
+/// How data is passed to UCT: ucx_perftest's -D for UCT tests.
 enum class UctLayout { short_copy, short_iov, buffered_copy, zero_copy };
-/// How data is handed to UCP: its -D for UCP tests.
+/// How data is passed to UCP: ucx_perftest's -D for UCP tests.
 enum class UcpLayout { contiguous, scatter_gather };
 
-/// When does a collective begin?
+/// When a collective begins.
 enum class CollectiveMode {
-    back_to_back, ///< At once after the one before: those of a rank may run ahead of its peers'.
-    separated,    ///< On all ranks together: a barrier that is not timed lies before each.
+    back_to_back, ///< Right after the previous one; a rank may run ahead of its peers.
+    separated,    ///< On all ranks together, after a barrier that is not timed.
 };
 
-/// Of the collectives alone; the names are those that ucg.h has for its enumerators.
+/// Parameters of collectives only. Names are those that ucg.h has for its enumerators.
 struct CollectiveParameters {
-    std::string algorithm; ///< A row of the planner's; empty: its own choice.
+    std::string algorithm; ///< A row of the planner's table; empty: the planner chooses.
     std::string datatype = "float64";
     std::string operation = "sum";
     Rank root = 0;
-    bool heap = false; ///< Buffers of ucg_mem_alloc(), else of malloc().
+    bool heap = false; ///< Buffers come from ucg_mem_alloc(), else from malloc().
     CollectiveMode mode = CollectiveMode::separated;
-    double seconds = 1;       ///< Where no number of iterations is given, so long.
-    bool fits_seconds = true; ///< No -n.
+    double seconds = 1;       ///< Duration where no number of iterations is given.
+    bool fits_seconds = true; ///< Whether there is no -n.
 };
 
-/// What is to be measured, as command line or batch file say. Names and defaults are those of
-/// ucx_perftest; the letter of each option stands behind it.
+/// What to measure, as the command line or a batch file says. Names and defaults are those of
+/// ucx_perftest; the comments give the letter of each option.
 struct Parameters {
     std::string test;                      ///< -t
     std::vector<std::size_t> sizes = {8};  ///< -s, one entry or a scatter-gather list, in bytes
@@ -67,7 +67,7 @@ struct Parameters {
     bool sleeps = false;           ///< -E sleep
     std::size_t ucp_header = 0;    ///< -H, beside the message
     bool memory_handle = false;    ///< -z
-    bool check = false; ///< Are results compared with what they must be? In runs of their own.
+    bool check = false;            ///< Whether to check results, in runs of their own.
     CollectiveParameters collective;
 
     std::size_t bytes() const {
@@ -79,44 +79,44 @@ struct Parameters {
     }
 };
 
-/// How a test's time per iteration becomes the columns of the table.
+/// How the time of a test's iteration becomes the columns of the table.
 enum class TestKind {
     ping_pong,  ///< Two processes answer one another: latency is half an iteration.
     stream,     ///< One way: latency is an iteration; bandwidth and rate count.
-    collective, ///< All processes: latency is an iteration, of each rank.
+    collective, ///< All processes: latency is an iteration, on each rank.
 };
 
-/// A test that is open: connected, with its buffers, ready to be run many times.
+/// A test that is open: connected, with its buffers, ready to be run repeatedly.
 class Test {
   public:
     virtual ~Test() = default;
 
-    /// Runs recorder.wanted() iterations, updating the recorder after each; recorder.start() is the
-    /// caller's, right before; a test that must prepare its buffers starts it again when all ranks
-    /// have done so. Collective over the ranks that take part. Of a stream the last rank sends, and
-    /// its figures are the result; rank 0 updates once, at the end.
+    /// Runs recorder.wanted() iterations and updates the recorder after each. The caller calls
+    /// recorder.start() right before; a test that must prepare its buffers calls it again when all
+    /// ranks have prepared theirs. Collective over the ranks that take part. In a stream the last
+    /// rank sends, and its figures are the result; rank 0 updates once, at the end.
     virtual Status run(Recorder& recorder) = 0;
 
-    /// Moves messages and nothing else: while others wait.
+    /// Only moves messages, for use while other ranks wait.
     virtual void progress() = 0;
 
-    /// What else is worth telling of it (-I), such as the algorithm that serves; may be empty.
+    /// Returns further details for -I, such as the algorithm that is used; may be empty.
     virtual std::string details() const { return {}; }
 };
 
-/// What is known of a test before it is opened.
+/// The description of a test before it is opened.
 struct TestInfo {
-    std::string_view name;        ///< As -t has it.
+    std::string_view name;        ///< The name that -t takes.
     std::string_view description; ///< "UCT active message latency"
     TestKind kind = TestKind::ping_pong;
-    /// Connects and allocates. Collective. Fails alike on all ranks with a sentence that names what
-    /// is missing ("posix/memory has no put_short").
+    /// Connects and allocates. Collective. Fails on all ranks alike, with a sentence that names
+    /// what is missing ("posix/memory has no put_short").
     Result<std::unique_ptr<Test>> (*open)(Runtime& runtime, const Parameters& parameters) = nullptr;
 };
 
-/// Of UCT and UCP, for two processes; in the order of ucx_perftest's help.
+/// Returns the tests of UCT and UCP, for two processes, in the order of ucx_perftest's help.
 std::span<const TestInfo> primitive_tests();
-/// Of collectives, for any number.
+/// Returns the tests of collectives, for any number of processes.
 std::span<const TestInfo> collective_tests();
 
 } // namespace ucg::perftest

@@ -16,14 +16,14 @@ constexpr std::uint64_t kSizeMax = std::uint64_t{1} << 40;
 
 using Texts = std::vector<std::string>;
 
-/// Adds options to one App for one request, and notes which were given.
+/// Adds options to an App for a request, and notes which options were given.
 class Adder {
   public:
     Adder(CLI::App& app, TestRequest& request) : app_(app), request_(request) {}
 
     void group(const char* name) { group_ = name; }
 
-    /// `take` gets the text; what it throws is the parser's to tell.
+    /// `take` gets the text; the parser reports what it throws.
     CLI::Option* text(const std::string& flags, const char* type, const std::string& help,
                       std::function<void(const std::string&)> take) {
         const std::string shown = flags.substr(0, flags.find(','));
@@ -84,7 +84,7 @@ class Adder {
     throw CLI::ValidationError(option, why);
 }
 
-/// "16,48,8192": each a size.
+/// Parses a list of sizes such as "16,48,8192".
 std::vector<std::size_t> sizes_of(const std::string& text) {
     std::vector<std::size_t> sizes;
     for (std::string word : split(text, ',')) {

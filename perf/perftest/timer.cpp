@@ -18,8 +18,8 @@ double clock_ns() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-/// A reading of both clocks, of the attempts the one in which they lay closest together: an
-/// interruption between the two would spoil the rate.
+/// A reading of both clocks: of several attempts the one in which the two readings lay closest
+/// together, since an interruption between them would spoil the rate.
 struct Pair {
     double clock = 0;
     Ticks ticks = 0;

@@ -2,8 +2,8 @@
 //
 // A reading is ordered: what precedes it in the program has been executed when the counter is read
 // (x86: rdtscp waits for earlier instructions, lfence keeps later ones from beginning; aarch64: isb
-// before cntvct_el0, as the paper's section 3 has it). What a reading costs is measured by
-// timer_overhead(), so that it can be subtracted and stated.
+// before cntvct_el0, as in the paper's section 3). timer_overhead() measures the cost of a reading,
+// so that it can be subtracted and reported.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace ucg::perftest {
 
-/// A reading of the counter, in ticks of its own.
+/// A reading of the counter, in the counter's own ticks.
 using Ticks = std::uint64_t;
 
 #if defined(__x86_64__)
 
-/// Earlier instructions are done, later ones have not begun.
+/// Reads the counter when earlier instructions are done and later ones have not begun.
 inline Ticks read_ordered() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -25,7 +25,8 @@ inline Ticks read_ordered() {
     return (static_cast<Ticks>(high) << 32) | low;
 }
 
-/// Without any order, as ucs_get_time() of UCX reads it: for loops that update a result each turn.
+/// Reads the counter without any order, as ucs_get_time() of UCX does: for loops that update a
+/// result in each iteration.
 inline Ticks read_unordered() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -62,24 +63,24 @@ inline Ticks read_unordered() {
 
 #endif
 
-/// How many ticks a second has: told by the processor (aarch64), else measured once against
-/// CLOCK_MONOTONIC_RAW in about 20 ms. The same value for the life of the process; a forked child
-/// has its parent's.
+/// Returns the ticks per second: as the processor tells (aarch64), else measured once against
+/// CLOCK_MONOTONIC_RAW in about 20 ms. The value stays the same for the life of the process; a
+/// forked child has its parent's.
 double ticks_per_second();
 
 inline double nanoseconds(Ticks ticks) {
     return static_cast<double>(ticks) * 1e9 / ticks_per_second();
 }
 
-/// What measuring itself costs.
+/// The cost of measuring itself.
 struct TimerOverhead {
-    double mean_ns = 0;      ///< Of two ordered readings with nothing between them.
-    double median_ns = 0;    ///< The same; this is what is subtracted.
+    double mean_ns = 0;      ///< Mean of two ordered readings with nothing between them.
+    double median_ns = 0;    ///< Median of the same; this is what is subtracted.
     double deviation_ns = 0; ///< Standard deviation.
     int samples = 0;
 };
 
-/// Measures it; `samples` at least 100, as the paper asks.
+/// Measures the overhead. `samples` is at least 100, as the paper asks.
 TimerOverhead timer_overhead(int samples = 1000);
 
 } // namespace ucg::perftest

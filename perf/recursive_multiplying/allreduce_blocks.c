@@ -1,7 +1,7 @@
 /*
  * allreduce_blocks: times allreduces in blocks, as Ruefenacht, Bull and Booth do (2017, section
- * 5.2): a block is some calls in a row after a barrier, and its time the slowest rank's, per call.
- * Rank 0 prints one time in microseconds a line, and "ok" or "WRONG" at the end.
+ * 5.2). A block is some calls in a row after a barrier; its time is that of the slowest rank, per
+ * call. Rank 0 prints one time in microseconds per line, and "ok" or "WRONG" at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 enum { WARM_UP_BLOCKS = 2 }; /* They connect and plan. */
 
 struct options {
-    int count; /* Doubles. */
-    int calls; /* In a block. */
+    int count; /* Number of doubles. */
+    int calls; /* Calls in a block. */
     int blocks;
 };
 

@@ -1,14 +1,15 @@
 /*
  * A message that both of its ends copy (shm/cooperative_copy.hpp, as transport/shm/link.cpp uses it):
- * MESSAGES messages of two or three units each, in turns of a ring of DEPTH slots, whose words know
- * a turn only modulo NUMBERS.
+ * MESSAGES messages of two or three units each, with the sequence numbers of a ring of DEPTH slots,
+ * which the words know only modulo NUMBERS.
  *
- *   sender    sends them, of two that follow one another perhaps the second first; announces where
- *             a message lies, or sends it by the ring; pushes pieces of the first that it has
- *             announced, or is busy at any time; one push may fail, and then it helps no more
- *   receiver  posts them in order, some before they come; may open a turn for the first that it
- *             awaits before it knows what comes; pulls pieces, waits for those that are pushed, or
- *             copies alone; may abandon all at any time
+ *   sender    sends them, of two that follow one another perhaps the second first; sends an RTS,
+ *             which says where a message lies, or sends the message by the ring; pushes pieces of
+ *             the first whose FIN it awaits, or is busy at any time; one push may fail, and then it
+ *             helps no more
+ *   receiver  posts them in order, some before they come; may open a sequence number for the first
+ *             that it awaits before it knows what comes; pulls pieces, waits for those that are
+ *             pushed, or copies alone; may abandon all at any time
  *
  * The assertions say that each unit is copied once, to the target of its own message, that nothing
  * is written after the receiver has taken its memory back, and that a message is there when it is
@@ -24,7 +25,7 @@
  *
  * Each variant breaks something, and must fail: NO_NAME (the sender does not compare it), NO_CLOSE
  * (of what was opened ahead, when another message comes), NAME_BEFORE_CLOSE (the receiver says the
- * next name while the last turn is open), TARGET_FIRST (the sender reads it before its swap),
+ * next name while the last message is open), TARGET_FIRST (the sender reads it before its swap),
  * CLAIMS_FIRST (the receiver allows them before it says for whom and where to), PUSHED_FIRST (the
  * sender counts a piece before it pushes it), SILENT (it does not tell of one that failed),
  * NO_WAIT (for pieces on their way, when all is abandoned), STALE_CLAIMS (what the sender had
@@ -32,7 +33,7 @@
  * over), and NUMBERS that are no more than the slots: the sender may be between load and swap
  * while the receiver goes through all that was sent.
  *
- * With NO_AHEAD nothing is opened ahead, and NO_NAME must hold: the turn tells enough.
+ * With NO_AHEAD nothing is opened ahead, and NO_NAME must hold: the sequence number tells enough.
  */
 #ifndef MESSAGES
 #define MESSAGES 4
@@ -41,25 +42,25 @@
 #define DEPTH 2
 #endif
 #ifndef NUMBERS
-#define NUMBERS 3 /* Of turns. */
+#define NUMBERS 3 /* Of sequence numbers. */
 #endif
 
 #define NOBODY MESSAGES
 #define UNITS(m) (2 + (m) % 2)
-#define NUMBER(turn) (1 + (turn) % NUMBERS)
+#define NUMBER(sequence) (1 + (sequence) % NUMBERS)
 #define BITS(first, count) (((1 << (count)) - 1) << (first))
 #define ALL(m) BITS(0, UNITS(m))
 #define HAS(set, m) (((set) >> (m)) & 1)
 
-/* The ring, by turn. What comes by it takes one slot. */
+/* The ring, by sequence number. What comes by it takes one slot. */
 byte message[MESSAGES];
 bool elsewhere[MESSAGES];
 bool helped[MESSAGES]; /* Its sender offers to push. */
 byte sent;
 byte received;
-byte taken; /* The receipt: the turn after the last message that was read elsewhere. */
+byte taken; /* The FIN: one more than the last sequence number whose message was read. */
 
-/* The word `claims`: which turn is open, 0 for none, and the units that each end has claimed. */
+/* The word `claims`: the open sequence number, 0 for none, and the units that each end claimed. */
 byte number;
 byte front;
 byte back;
@@ -92,7 +93,7 @@ inline choose(most) {
 }
 
 proctype Sender() {
-    byte first;  /* The first turn that it does not know to be over. */
+    byte first;  /* The first sequence number that it does not know to be over. */
     bool looked; /* It has looked whether that is over, and has sent nothing since. */
     byte done;   /* Messages sent, one bit each. */
     byte seen_front, seen_back, more, to, m;
@@ -237,7 +238,7 @@ inline close_ahead() {
     fi
 }
 
-/* Frees the slot and stores the receipt. */
+/* Frees the slot and stores the FIN. */
 inline take() {
     atomic { done = done | (1 << m); received++ }
     if

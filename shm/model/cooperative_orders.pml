@@ -4,9 +4,9 @@
  * sequentially consistent; this has what the orders are for, with the memory of
  * release_acquire.pml.
  *
- *   sender    announces them one after the other, and pushes units of the one that is not taken
- *   receiver  awaits them by number; may open a turn for the first that it awaits before one comes,
- *             closes it and opens it again for another that has come; pulls units
+ *   sender    sends their RTS one after the other, and pushes units of the one that is not taken
+ *   receiver  awaits them by number; may open a sequence number for the first that it awaits before
+ *             one comes, closes it and opens it again for another that has come; pulls units
  *
  * The target and each unit of a message's memory are places, so the assertions say that the sender
  * reads the target of its own message, that each unit is written once, and that all are there when
@@ -59,8 +59,8 @@
 #define PUSHED_LOADED ACQUIRE
 #endif
 
-#define SENT 0  /* The ring: how many messages were announced. */
-#define TAKEN 1 /* The receipt. */
+#define SENT 0  /* The ring: how many RTS were sent. */
+#define TAKEN 1 /* The FIN. */
 #define CLAIMS 2
 #define PUSHED 3
 #define NAME 4
@@ -68,7 +68,7 @@
 #define STORES 14
 
 #define TARGET 0
-#define SLOT(turn) (1 + (turn))
+#define SLOT(sequence) (1 + (sequence))
 #define MEMORY(m, unit) (1 + MESSAGES + (m) * UNITS + (unit))
 #define PLACES (1 + MESSAGES + MESSAGES * UNITS)
 
@@ -76,14 +76,14 @@
 #define me (_pid - 1)
 #include "release_acquire.pml"
 
-/* The word `claims`: the turn, and how many units each end has claimed. */
+/* The word `claims`: the sequence number, and how many units each end has claimed. */
 #define COUNTS ((UNITS + 1) * (UNITS + 1))
-#define OPENED(turn) ((1 + (turn)) * COUNTS)
-#define TURN_OF(claims) ((claims) / COUNTS - 1)
+#define OPENED(sequence) ((1 + (sequence)) * COUNTS)
+#define SEQUENCE_OF(claims) ((claims) / COUNTS - 1)
 #define FRONT(claims) ((claims) % COUNTS / (UNITS + 1))
 #define BACK(claims) ((claims) % (UNITS + 1))
-#define CLAIMABLE(claims, turn)                                                                    \
-    ((claims) >= COUNTS && TURN_OF(claims) == turn && FRONT(claims) + BACK(claims) < UNITS)
+#define CLAIMABLE(claims, sequence)                                                                \
+    ((claims) >= COUNTS && SEQUENCE_OF(claims) == sequence && FRONT(claims) + BACK(claims) < UNITS)
 
 byte message[MESSAGES]; /* In the slots. */
 byte target;
@@ -96,11 +96,11 @@ inline copy_unit(own, goes_to, unit) {
 }
 
 proctype Sender() {
-    byte turn, m, claims;
+    byte sequence, m, claims;
     byte left = (1 << MESSAGES) - 1;
     do
-    :: turn == MESSAGES -> break
-    :: turn < MESSAGES ->
+    :: sequence == MESSAGES -> break
+    :: sequence < MESSAGES ->
         atomic { /* Any that it has not sent. */
             if
             :: (left & 1) != 0 -> m = 0
@@ -108,13 +108,15 @@ proctype Sender() {
             :: (left & 4) != 0 -> m = 2
             fi;
             left = left & ~(1 << m);
-            write_place(SLOT(turn));
-            message[turn] = m;
-            store(SENT, RELEASE, turn + 1)
+            write_place(SLOT(sequence));
+            message[sequence] = m;
+            store(SENT, RELEASE, sequence + 1)
         }
         do
         :: atomic {
-               LATEST(TAKEN) > turn -> choose(TAKEN, CHOICE(TAKEN) > turn); take_in(TAKEN, ACQUIRE)
+               LATEST(TAKEN) > sequence ->
+               choose(TAKEN, CHOICE(TAKEN) > sequence);
+               take_in(TAKEN, ACQUIRE)
            }
            break
         :: atomic { /* CooperativeCopy::claim: a load, the name, the swap. */
@@ -123,7 +125,7 @@ proctype Sender() {
                take_in(CLAIMS, CLAIMS_LOADED)
            }
            if
-           :: CLAIMABLE(claims, turn) ->
+           :: CLAIMABLE(claims, sequence) ->
                atomic {
                    choose(NAME, true);
                    claims = (CHOICE(NAME) == 1 + m -> claims : 0);
@@ -145,23 +147,23 @@ proctype Sender() {
            fi;
            claims = 0
         od;
-        turn++
+        sequence++
     od
 }
 
 inline open(own) {
     store(NAME, NAME_STORED, 1 + own);
     atomic { write_place(TARGET); target = own; store(PUSHED, PUSHED_BEGUN, 0) }
-    store(CLAIMS, CLAIMS_STORED, OPENED(turn))
+    store(CLAIMS, CLAIMS_STORED, OPENED(sequence))
 }
 
 proctype Receiver() {
-    byte turn, m, wanted, moved;
+    byte sequence, m, wanted, moved;
     byte done;
     bool opened;
     do
-    :: turn == MESSAGES -> break
-    :: turn < MESSAGES ->
+    :: sequence == MESSAGES -> break
+    :: sequence < MESSAGES ->
         atomic {
             wanted = 0;
             do
@@ -174,11 +176,11 @@ proctype Receiver() {
         :: true
         fi;
         atomic {
-            LATEST(SENT) > turn ->
-            choose(SENT, CHOICE(SENT) > turn);
+            LATEST(SENT) > sequence ->
+            choose(SENT, CHOICE(SENT) > sequence);
             take_in(SENT, ACQUIRE);
-            read_place(SLOT(turn));
-            m = message[turn]
+            read_place(SLOT(sequence));
+            m = message[sequence]
         }
         if
         :: opened && m == wanted
@@ -190,7 +192,7 @@ proctype Receiver() {
         opened = false;
         do
         :: atomic {
-               CLAIMABLE(LATEST(CLAIMS), turn) ->
+               CLAIMABLE(LATEST(CLAIMS), sequence) ->
                swap(CLAIMS, RECEIVER_SWAPS, LATEST(CLAIMS) + UNITS + 1);
                copy_unit(m, m, (FRONT(LATEST(CLAIMS)) - 1));
                moved++
@@ -211,8 +213,8 @@ proctype Receiver() {
             od;
             moved = 0;
             done = done | (1 << m);
-            turn++;
-            store(TAKEN, RELEASE, turn)
+            sequence++;
+            store(TAKEN, RELEASE, sequence)
         }
     od
 }

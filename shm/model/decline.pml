@@ -5,20 +5,20 @@
  * each entry of the ring has a slot of its own.
  *
  *   sender    sends them in order, each by the ring or, while there is a mark and it has not seen
- *             that they are declined, announced; changes the buffer of one that it takes for read;
+ *             that they are declined, by an RTS; changes the buffer of one that it takes for read;
  *             sends those that are declined and that it has not taken so, in any order
  *   receiver  awaits them in any order; what comes before the one it awaits it copies aside or
  *             remembers; may be refused whenever it is about to read, and declines from then on
  *
- * Memory is that of release_acquire.pml, with the orders that the code has: what is announced is a
+ * Memory is that of release_acquire.pml, with the orders that the code has: what an RTS names is a
  * place, so the assertions say that the sender changes nothing that the receiver may yet read; that
  * each message comes once; and that a mark is set for the message that has it. spin reports an
  * invalid end state if somebody waits for ever. With SEQUENTIAL it is for more messages, and the
  * assertions say that a buffer holds what was sent when it is read.
  *
- * The sender loads the receipt, the bit of a mark, or whether they are declined, in one step each.
+ * The sender loads the FIN, the bit of a mark, or whether they are declined, in one step each.
  *
- * Each variant breaks something, and must fail: NO_BIT (the receiver frees the slot of an announced
+ * Each variant breaks something, and must fail: NO_BIT (the receiver frees the slot of the RTS of a
  * message that it declines, and sets no bit), KEPT_STAY (it does not decline what it remembers),
  * CLEAR_EARLY (it clears the bit of one that it awaits, and that has not come), LOOK_FIRST (the
  * sender asks whether a message was read before it sees that they are declined, and not after),
@@ -38,11 +38,11 @@
 #define ENTRIES (2 * MESSAGES)
 
 /* The orders. */
-#ifndef TURN_STORED
-#define TURN_STORED RELEASE
+#ifndef SEQUENCE_STORED
+#define SEQUENCE_STORED RELEASE
 #endif
-#ifndef TURN_LOADED
-#define TURN_LOADED ACQUIRE
+#ifndef SEQUENCE_LOADED
+#define SEQUENCE_LOADED ACQUIRE
 #endif
 #ifndef TAKEN_STORED
 #define TAKEN_STORED RELEASE
@@ -70,7 +70,7 @@
 #endif
 
 #define WRITTEN 0    /* How many entries of the ring are there. */
-#define TAKEN 1      /* The entry after the latest announced one that was taken. */
+#define TAKEN 1      /* The FIN: the entry after the latest RTS whose message was taken. */
 #define REMEMBERED 2 /* A bit for each mark. */
 #define DECLINED 3
 #define WORDS 4
@@ -97,7 +97,7 @@ inline append(m, its_mark) {
     atomic {
         message[LATEST(WRITTEN)] = m;
         mark[LATEST(WRITTEN)] = its_mark;
-        store(WRITTEN, TURN_STORED, LATEST(WRITTEN) + 1)
+        store(WRITTEN, SEQUENCE_STORED, LATEST(WRITTEN) + 1)
     }
 }
 
@@ -105,7 +105,7 @@ inline load_declined() {
     atomic { choose(DECLINED, true); saw = CHOICE(DECLINED); take_in(DECLINED, DECLINED_LOADED) }
 }
 
-/* The sender's steps about message m, which is announced. */
+/* The sender's steps about message m, whose RTS has been sent. */
 inline load_taken(m) {
     atomic { choose(TAKEN, true); passed = CHOICE(TAKEN) > entry[m]; take_in(TAKEN, TAKEN_LOADED) }
 }
@@ -274,7 +274,7 @@ inline set_bit(m, its_mark) {
     }
 }
 
-/* Inbox::decline_announced, after the message that could not be read. */
+/* Inbox::decline_rts, after the message that could not be read. */
 inline decline_all() {
 #ifndef KEPT_STAY
     atomic {
@@ -296,9 +296,9 @@ inline decline_all() {
 }
 
 /* The sender may change what was remembered. */
-inline take_later(turn, its_mark) {
+inline take_later(sequence, its_mark) {
     if
-    :: LATEST(TAKEN) < turn -> store(TAKEN, TAKEN_LATER, turn)
+    :: LATEST(TAKEN) < sequence -> store(TAKEN, TAKEN_LATER, sequence)
     :: else
     fi;
     store(REMEMBERED, MARK_CLEARED, LATEST(REMEMBERED) & ~BIT(its_mark))
@@ -318,7 +318,7 @@ inline come(m) {
 inline read_entry() {
     atomic {
         choose(WRITTEN, CHOICE(WRITTEN) > received);
-        take_in(WRITTEN, TURN_LOADED);
+        take_in(WRITTEN, SEQUENCE_LOADED);
         m = message[received]
     }
     if

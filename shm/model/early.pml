@@ -2,14 +2,14 @@
  * Messages that come before they are awaited (transport/shm/link.cpp, link_elsewhere.cpp): two
  * ranks with COLLECTIVES collectives, in each of which each sends the other a message (ONE_WAY: the
  * first rank alone does). It goes through a ring of DEPTH slots, in one piece or in PIECES, or, of
- * so many, is announced, and read piece by piece.
+ * so many, leaves as an RTS, and is read piece by piece.
  *
  *   program  posts sends and receives in any order, of collectives less than WINDOW after the first
  *            that has not ended (Engine::may_begin)
  *   outbox   a queue: what is posted leaves in that order, each piece when there is room; a message
- *            that was announced ends with its receipt
+ *            whose RTS was sent ends with its FIN
  *   inbox    while something is awaited looks at the ring's head: what is awaited goes to its post,
- *            other messages to the early arrivals, or are remembered if they were announced; a post
+ *            other messages to the early arrivals, or are remembered if an RTS came; a post
  *            looks at these first
  *
  * With DECLINES a rank may be refused to read the other's memory, at any time and from then on:
@@ -24,19 +24,19 @@
  * what it awaits. That all collectives end is said by spin, which reports an invalid end state
  * else.
  *
- * Memory is sequentially consistent here: by which orders slots, buffers, receipts and marks pass
+ * Memory is sequentially consistent here: by which orders slots, buffers, FINs and marks pass
  * from one side to the other is ring.pml's subject, and decline.pml's. Here a ring is a channel,
- * and a receipt a bit of each message.
+ * and a FIN a bit of each message.
  *
  * Each variant breaks something, and must fail: NO_MOVING (what is not awaited stays in the ring
  * though others are awaited), MOVE_ALWAYS (it is moved though nothing is), NO_LOOK (a post looks at
  * the ring alone), NOT_HALVES (it takes no early arrival that is half received), HALF_AS_WHOLE (it
  * takes that for whole), HALF_ANEW (it puts the rest where the message begins), HALF_STAYS (the
  * rest goes on to the early arrival), IN_ORDER (what comes is taken for the first that is awaited,
- * whatever its name), RECEIPT_EARLY (the receipt is given when a message is remembered), RING_FIRST
- * (what is remembered is read only when nothing else is awaited), SEND_INSIDE (who has something to
- * send receives nothing), NO_WINDOW, WINDOW_COUNTS (it bounds how many collectives are in progress,
- * not how far from each other), a BOUND of less; and with DECLINES: NOT_BACK (what is awaited and
+ * whatever its name), FIN_EARLY (the FIN is given when a message is remembered), RING_FIRST (what
+ * is remembered is read only when nothing else is awaited), SEND_INSIDE (who has something to send
+ * receives nothing), NO_WINDOW, WINDOW_COUNTS (it bounds how many collectives are in progress, not
+ * how far from each other), a BOUND of less; and with DECLINES: NOT_BACK (what is awaited and
  * remembered is not awaited anew when it is declined), EARLY_STAYS (what is only remembered stays
  * an early arrival), NOT_ANEW (what comes by the ring goes on where its reading ended),
  * DECLINED_FIRST (it is sent before what is queued, of which a part may have left).
@@ -61,9 +61,9 @@
 #define PEER (1 - me)
 #define AT(rank, m) ((rank) * COLLECTIVES + (m))
 
-/* What is in a slot for a rank: of which message, which piece, or that it is announced. */
+/* What is in a slot for a rank: of which message, which piece, or that it is an RTS. */
 chan ring[2] = [DEPTH] of { byte, byte, bool };
-/* By rank: messages to be sent, and announced ones that are awaited, as they were posted. */
+/* By rank: messages to be sent, and awaited ones whose RTS has come, as they were posted. */
 chan queue[2] = [COLLECTIVES] of { byte };
 chan later[2] = [COLLECTIVES] of { byte };
 
@@ -71,7 +71,7 @@ chan later[2] = [COLLECTIVES] of { byte };
 #define UNPOSTED 0
 #define DONE 1
 #define QUEUED 2
-#define ANNOUNCED 3
+#define RTS_SENT 3
 byte sending[2 * COLLECTIVES];
 #define AWAITED 2
 #define ARRIVING 3
@@ -80,7 +80,7 @@ byte receiving[2 * COLLECTIVES];
 
 /* By who sends them. */
 byte length[2 * COLLECTIVES]; /* In pieces; 0: nothing has left yet. */
-bool receipt[2 * COLLECTIVES];
+bool fin[2 * COLLECTIVES];
 
 /* Of a rank's inbox. */
 byte awaited[2];        /* How many messages are. */
@@ -182,7 +182,7 @@ inline take_early(m) {
         queue[me] ! m                                                                              \
     }
 
-/* Outbox::push: of the queue's first message the next piece leaves, or it is announced. */
+/* Outbox::push: of the queue's first message the next piece or the RTS leaves. */
 inline push() {
     queue[me] ? <m>;
     if
@@ -194,7 +194,7 @@ inline push() {
     :: sent[m] == 0 && length[AT(me, m)] == PIECES && !declines[PEER] ->
         ring[PEER] ! m, 0, true;
         queue[me] ? m;
-        sending[AT(me, m)] = ANNOUNCED
+        sending[AT(me, m)] = RTS_SENT
     :: ring[PEER] ! m, sent[m], false;
         sent[m]++;
         if
@@ -205,12 +205,12 @@ inline push() {
     m = 0
 }
 
-/* Outbox::take_back: what was announced was read, or is sent after all. */
+/* Outbox::take_back: a message whose FIN was awaited was read, or is sent after all. */
 #define IS_BACK(rank, m)                                                                           \
-    (sending[AT(rank, m)] == ANNOUNCED && (receipt[AT(rank, m)] || declines[1 - (rank)]))
+    (sending[AT(rank, m)] == RTS_SENT && (fin[AT(rank, m)] || declines[1 - (rank)]))
 #define TAKE_BACK(m)                                                                               \
     ::atomic {                                                                                     \
-        IS_BACK(me, m)->if ::receipt[AT(me, m)]->end_send(m) ::else->sending[AT(me, m)] = QUEUED;  \
+        IS_BACK(me, m)->if ::fin[AT(me, m)]->end_send(m) ::else->sending[AT(me, m)] = QUEUED;      \
         send_after_all(m) fi                                                                       \
     }
 
@@ -235,7 +235,7 @@ inline await_again(m, pieces) {
 #endif
 }
 
-/* Inbox::decline_announced: all that is remembered comes by the ring. */
+/* Inbox::decline_rts: all that is remembered comes by the ring. */
 inline decline() {
     do
     :: n < COLLECTIVES ->
@@ -271,7 +271,7 @@ inline read_remembered() {
         if
         :: later_read == length[AT(PEER, m)] ->
             later[me] ? m;
-            receipt[AT(PEER, m)] = true;
+            fin[AT(PEER, m)] = true;
             end_receive(m, later_read);
             later_read = 0
         :: else
@@ -312,10 +312,10 @@ inline begin_unawaited() {
     early_count++;
     assert(early_count <= BOUND);
     if
-    :: announced ->
+    :: rts ->
         early[m] = REMEMBERED;
-#ifdef RECEIPT_EARLY
-        receipt[AT(PEER, m)] = true;
+#ifdef FIN_EARLY
+        fin[AT(PEER, m)] = true;
 #endif
         ring[me] ? _, _, _
     :: else -> early[m] = HALF; current[me] = m; is_early = true
@@ -325,12 +325,12 @@ inline begin_unawaited() {
 /* Inbox::begin_message */
 inline begin_message() {
     if
-    :: announced && declines[me] -> ring[me] ? _, _, _
+    :: rts && declines[me] -> ring[me] ? _, _, _
 #ifdef DECLINES
-    :: announced && !declines[me] -> ring[me] ? _, _, _; decline() /* By another group. */
+    :: rts && !declines[me] -> ring[me] ? _, _, _; decline() /* By another group. */
 #endif
-    :: !(announced && declines[me]) && IS_AWAITED -> begin_awaited()
-    :: !(announced && declines[me]) && !IS_AWAITED -> begin_unawaited()
+    :: !(rts && declines[me]) && IS_AWAITED -> begin_awaited()
+    :: !(rts && declines[me]) && !IS_AWAITED -> begin_unawaited()
     fi
 }
 
@@ -346,16 +346,16 @@ inline decline_current() {
 inline move() {
     assert(m == current[me]);
     if
-    :: announced && !declines[me] ->
+    :: rts && !declines[me] ->
         read_piece(m, moved);
         if
-        :: moved == length[AT(PEER, m)] -> receipt[AT(PEER, m)] = true; ring[me] ? _, _, _
+        :: moved == length[AT(PEER, m)] -> fin[AT(PEER, m)] = true; ring[me] ? _, _, _
         :: else
         fi
 #ifdef DECLINES
-    :: announced -> decline_current()
+    :: rts -> decline_current()
 #endif
-    :: !announced -> assert(piece == moved); moved++; ring[me] ? _, _, _
+    :: !rts -> assert(piece == moved); moved++; ring[me] ? _, _, _
     fi;
     if
     :: current[me] != NONE && moved == length[AT(PEER, m)] ->
@@ -370,7 +370,7 @@ inline move() {
 }
 
 inline drain() {
-    ring[me] ? <m, piece, announced>;
+    ring[me] ? <m, piece, rts>;
     if
     :: current[me] == NONE -> begin_message()
     :: else
@@ -381,7 +381,7 @@ inline drain() {
     fi;
     m = 0;
     piece = 0;
-    announced = false
+    rts = false
 }
 
 #if COLLECTIVES == 2
@@ -442,7 +442,7 @@ proctype Rank(byte me) {
     byte start[COLLECTIVES];
 #endif
     byte m, n, piece;
-    bool announced;
+    bool rts;
     do
     PROGRAM(0)
     PROGRAM(1)

@@ -1,22 +1,22 @@
 /*
- * Flag slots (shm/flag_slot.hpp): RANKS ranks share in turns 0 .. TURNS - 1 on flag slots of DEPTH slots. Each
- * is at up to WINDOW turns at a time, shares and reads in any order, says that it is done with
- * turns in theirs, and stores that once for BATCH turns. SHARERS has a bit for each rank that
- * shares; the others only read.
+ * Flag slots (shm/flag_slot.hpp): RANKS ranks share under the sequence numbers 0 .. SEQUENCES - 1
+ * on flag slots of DEPTH slots. Each is at up to WINDOW numbers at a time, shares and reads in any
+ * order, says in the order of the numbers that it is done with them, and stores that once for BATCH
+ * numbers. SHARERS has a bit for each rank that shares; the others only read.
  *
  * A rank that waits for room or for a share is at no executable step; spin reports it as an invalid
  * end state if that is for ever. The assertions say that nothing is overwritten that a peer may
- * still read, and that no reader meets a later turn than its own.
+ * still read, and that no reader meets a later sequence number than its own.
  *
  * Memory is that of release_acquire.pml, with the orders that the code has, unless SEQUENTIAL is
  * defined: slots, with the buffers that go with them, are places, so assertions say as well that
  * each is written before it is read, and read before it is written again. A look in vain is no step.
  *
- * Each variant breaks something, and must fail: ROOM_TOO_MUCH, ONE_PEER (whose word alone is
- * read), DONE_EARLY (with the turn still open), a BATCH that is longer than the flag slot, and each
+ * Each variant breaks something, and must fail: ROOM_TOO_MUCH, ONE_PEER (whose word alone is read),
+ * DONE_EARLY (with the number still in use), a BATCH that is longer than the flag slot, and each
  * order that is weaker.
  *
- * LATE is 1 where a rank says that it is done with a turn when it starts the next one.
+ * LATE is 1 where a rank says that it is done with a sequence number when it starts the next one.
  */
 #ifndef RANKS
 #define RANKS 3
@@ -36,16 +36,16 @@
 #ifndef SHARERS
 #define SHARERS 1
 #endif
-#ifndef TURNS
-#define TURNS (2 * DEPTH + 2)
+#ifndef SEQUENCES
+#define SEQUENCES (2 * DEPTH + 2)
 #endif
 
 /* The orders. */
-#ifndef TURN_STORED
-#define TURN_STORED RELEASE
+#ifndef SEQUENCE_STORED
+#define SEQUENCE_STORED RELEASE
 #endif
-#ifndef TURN_LOADED
-#define TURN_LOADED ACQUIRE
+#ifndef SEQUENCE_LOADED
+#define SEQUENCE_LOADED ACQUIRE
 #endif
 #ifndef DONE_STORED
 #define DONE_STORED RELEASE
@@ -62,10 +62,10 @@
 #define FLAG_SLOTS 1
 #endif
 #define SLOT(rank, t) ((rank) * DEPTH + (t) % DEPTH)
-#define TURN(rank, t) SLOT(rank, t) /* One more than the turn that is there. */
+#define SEQUENCE(rank, t) SLOT(rank, t) /* One more than the number that is there. */
 #define DONE(rank) (FLAG_SLOTS * DEPTH + (rank)) /* What peers see of done. */
 #define WORDS (FLAG_SLOTS * DEPTH + RANKS)
-#define STORES (TURNS / BATCH + 2)
+#define STORES (SEQUENCES / BATCH + 2)
 #define PLACES (FLAG_SLOTS * DEPTH)
 #define PROCESSES RANKS
 #include "release_acquire.pml"
@@ -85,7 +85,7 @@ byte done[RANKS];
 
 #define PEER(k) ((me + k) % RANKS)
 #define SHARES(rank) ((SHARERS >> (rank)) & 1)
-#define OPEN(w) (w < WINDOW && done[me] + w < TURNS)
+#define OPEN(w) (w < WINDOW && done[me] + w < SEQUENCES)
 #define IS_TO_SHARE(w) (OPEN(w) && SHARES(me) && !shared[(done[me] + w) % WINDOW])
 #define HAS_ROOM(t) ((t) < known[1] + ROOM && (ASKED < 2 || (t) < known[2] + ROOM))
 #define MAY_SHARE(w) (IS_TO_SHARE(w) && HAS_ROOM(done[me] + w))
@@ -94,7 +94,7 @@ byte done[RANKS];
      done[me] + w < LATEST(DONE(PEER(k))) + ROOM)
 #define MAY_READ(w, k)                                                                             \
     (OPEN(w) && k < RANKS && SHARES(PEER(k)) && !read[((done[me] + w) % WINDOW) * 3 + k] &&        \
-     LATEST(TURN(PEER(k), done[me] + w)) > done[me] + w)
+     LATEST(SEQUENCE(PEER(k), done[me] + w)) > done[me] + w)
 #define READ(k) (k >= RANKS || !SHARES(PEER(k)) || read[(done[me] % WINDOW) * 3 + k])
 
 inline ask(w, k) {
@@ -104,24 +104,24 @@ inline ask(w, k) {
 }
 
 inline share(w) {
-    /* Whoever is not done with the turn that was there may be reading it. */
+    /* Whoever is not done with the share that was there may be reading it. */
     assert(done[me] + w < done[PEER(1)] + DEPTH && done[me] + w < done[PEER(2)] + DEPTH);
     write_place(SLOT(me, done[me] + w));
-    store(TURN(me, done[me] + w), TURN_STORED, done[me] + w + 1);
+    store(SEQUENCE(me, done[me] + w), SEQUENCE_STORED, done[me] + w + 1);
     shared[(done[me] + w) % WINDOW] = true
 }
 
 inline look(w, k) {
-    choose(TURN(PEER(k), done[me] + w), CHOICE(TURN(PEER(k), done[me] + w)) > done[me] + w);
-    assert(CHOICE(TURN(PEER(k), done[me] + w)) == done[me] + w + 1);
-    take_in(TURN(PEER(k), done[me] + w), TURN_LOADED);
+    choose(SEQUENCE(PEER(k), done[me] + w), CHOICE(SEQUENCE(PEER(k), done[me] + w)) > done[me] + w);
+    assert(CHOICE(SEQUENCE(PEER(k), done[me] + w)) == done[me] + w + 1);
+    take_in(SEQUENCE(PEER(k), done[me] + w), SEQUENCE_LOADED);
     read_place(SLOT(PEER(k), done[me] + w));
     read[((done[me] + w) % WINDOW) * 3 + k] = true
 }
 
 proctype Rank(byte me) {
     bool shared[WINDOW];
-    bool read[3 * WINDOW]; /* By turn and peer; the first of each is not used. */
+    bool read[3 * WINDOW]; /* By sequence number and peer; the first of each is not used. */
     byte known[3]; /* By peer: that it is done with all below. */
     byte last;     /* What was stored. */
     do
@@ -144,7 +144,7 @@ proctype Rank(byte me) {
        }
     :: atomic {
 #ifdef DONE_EARLY
-           done[me] < TURNS && done[me] + 1 - last >= BATCH ->
+           done[me] < SEQUENCES && done[me] + 1 - last >= BATCH ->
            last = done[me] + 1;
 #else
            done[me] - last >= BATCH + LATE ->
@@ -152,7 +152,7 @@ proctype Rank(byte me) {
 #endif
            store(DONE(me), DONE_STORED, last)
        }
-    :: done[me] == TURNS -> break
+    :: done[me] == SEQUENCES -> break
     od
 }
 

@@ -1,28 +1,28 @@
 /*
  * A ring (shm/ring.hpp), and messages that stay where they are (shm/marks.hpp, as
- * transport/shm/link.cpp uses them): MESSAGES messages through DEPTH slots, announced with one of
- * MARKS marks.
+ * transport/shm/link.cpp uses them): MESSAGES messages through DEPTH slots, or by an RTS with one
+ * of MARKS marks.
  *
  *   sender    sends them in order, each by the ring, several in one run, or, while there is a mark,
- *             announced; changes the memory of one that was announced as soon as it takes it for
+ *             by an RTS; changes the memory of one whose RTS was sent as soon as it takes it for
  *             read, in any order; loads the credit at any time, and begins the round of BUFFERS
  *             anew, or not, when it finds that all was read (RingSender::reuse_buffers)
  *   receiver  awaits them in any order; what comes before the one it awaits it copies aside, if it
- *             came by the ring, or remembers, if it was announced; gives slots back BATCH at a time
+ *             came by the ring, or remembers, if an RTS came; gives slots back BATCH at a time
  *
  * Memory is that of release_acquire.pml, with the orders that the code has: slots, buffers and what
- * is announced are places, so the assertions say that each is written before it is read, and read
- * before it is written again; and a slot holds what was sent in its turn. spin reports an invalid
- * end state if somebody waits for ever. A look in vain is no step.
+ * an RTS names are places, so the assertions say that each is written before it is read, and read
+ * before it is written again; and a slot holds what was sent under its sequence number. spin
+ * reports an invalid end state if somebody waits for ever. A look in vain is no step.
  *
- * Each variant breaks something, and must fail: TURN_FIRST (the sender says the turn before the
- * slot is written), ROOM_TOO_MUCH (by one slot), RELEASE_FIRST (the receiver gives a slot back that
- * it has yet to read), TAKEN_FIRST (the receipt passes a message before its mark is set),
- * BIT_FIRST (the sender looks at the mark before the receipt), CLEAR_FIRST (the receiver clears the
- * mark of a message that it has yet to read), MARK_EARLY (the sender gives a mark away that the
- * receipt has passed, set or not), a BATCH of more than the slots, REUSE_EARLY (the sender begins
- * anew with one fragment unread), REUSE_ANYWHERE (also where no run may begin), BUFFERS that are no
- * multiple of the slots, and each order that is weaker.
+ * Each variant breaks something, and must fail: SEQUENCE_FIRST (the sender stores the sequence
+ * number before the slot is written), ROOM_TOO_MUCH (by one slot), RELEASE_FIRST (the receiver
+ * gives a slot back that it has yet to read), TAKEN_FIRST (the FIN passes a message before its mark
+ * is set), BIT_FIRST (the sender looks at the mark before the FIN), CLEAR_FIRST (the receiver
+ * clears the mark of a message that it has yet to read), MARK_EARLY (the sender gives a mark away
+ * that the FIN has passed, set or not), a BATCH of more than the slots, REUSE_EARLY (the sender
+ * begins anew with one fragment unread), REUSE_ANYWHERE (also where no run may begin), BUFFERS that
+ * are no multiple of the slots, and each order that is weaker.
  */
 #ifndef MESSAGES
 #define MESSAGES 4
@@ -31,7 +31,7 @@
 #define DEPTH 2
 #endif
 #ifndef MARKS
-#define MARKS 2 /* 0: none is announced. */
+#define MARKS 2 /* 0: no RTS is sent. */
 #endif
 #ifndef BATCH
 #define BATCH 1
@@ -42,8 +42,8 @@
 #ifndef BUFFERS
 #define BUFFERS DEPTH
 #endif
-#ifndef FIRST_TURNS
-#define FIRST_TURNS 1 /* In which only as many buffers as slots are used. */
+#ifndef FIRST_ROUNDS
+#define FIRST_ROUNDS 1 /* In which only as many buffers as slots are used. */
 #endif
 #ifdef ROOM_TOO_MUCH
 #define ROOM (DEPTH + 1)
@@ -63,11 +63,11 @@
 #endif
 
 /* The orders. */
-#ifndef TURN_STORED
-#define TURN_STORED RELEASE
+#ifndef SEQUENCE_STORED
+#define SEQUENCE_STORED RELEASE
 #endif
-#ifndef TURN_LOADED
-#define TURN_LOADED ACQUIRE
+#ifndef SEQUENCE_LOADED
+#define SEQUENCE_LOADED ACQUIRE
 #endif
 #ifndef CREDIT_STORED
 #define CREDIT_STORED RELEASE
@@ -97,15 +97,15 @@
 #define MARK_LOADED ACQUIRE
 #endif
 
-#define TURN(n) ((n) % DEPTH)
+#define SEQUENCE(n) ((n) % DEPTH)
 #define RELEASED DEPTH
-#define TAKEN (DEPTH + 1) /* The turn after the latest announced message that was read, ... */
+#define TAKEN (DEPTH + 1) /* The FIN: one more than the latest RTS whose message was read, ... */
 #define REMEMBERED (DEPTH + 2) /* ... and a bit for each mark, of those that are read later. */
 #define WORDS (DEPTH + 3)
 #define STORES (2 * MESSAGES + 1)
 
 #define SLOT(n) ((n) % DEPTH)
-#define BUFFERS_AT(p) (DEPTH + ((p) >= FIRST_TURNS * DEPTH) * (BUFFERS - DEPTH))
+#define BUFFERS_AT(p) (DEPTH + ((p) >= FIRST_ROUNDS * DEPTH) * (BUFFERS - DEPTH))
 #define BUFFER(p) (DEPTH + (p) % BUFFERS_AT(p))
 #define MEMORY(m) (DEPTH + BUFFERS + (m))
 #define PLACES (DEPTH + BUFFERS + MESSAGES)
@@ -120,7 +120,7 @@
 
 /* What slots hold. */
 byte message[DEPTH];
-byte length[DEPTH]; /* In slots; 0: it is announced, with ... */
+byte length[DEPTH]; /* In slots; 0: it is an RTS, with ... */
 byte mark[DEPTH];   /* ... this mark; otherwise it has ... */
 byte at_place[DEPTH];  /* ... this place in the round of buffers. */
 
@@ -152,16 +152,16 @@ byte count;
 #define FREE(slots) (sent < MESSAGES && sent + (slots) - credit <= ROOM)
 
 inline publish(slots, its_mark, its_place) {
-#ifdef TURN_FIRST
-    store(TURN(sent), TURN_STORED, sent + 1);
+#ifdef SEQUENCE_FIRST
+    store(SEQUENCE(sent), SEQUENCE_STORED, sent + 1);
 #endif
     write_place(SLOT(sent));
     message[SLOT(sent)] = sent;
     length[SLOT(sent)] = slots;
     mark[SLOT(sent)] = its_mark;
     at_place[SLOT(sent)] = its_place;
-#ifndef TURN_FIRST
-    store(TURN(sent), TURN_STORED, sent + 1);
+#ifndef SEQUENCE_FIRST
+    store(SEQUENCE(sent), SEQUENCE_STORED, sent + 1);
 #endif
     sent = sent + (slots > 1 -> slots : 1)
 }
@@ -177,7 +177,7 @@ inline send(slots) {
     publish(slots, NONE, sent - first)
 }
 
-inline announce() {
+inline send_rts() {
     do /* The lowest mark that is free. */
     :: message_of[k] != NONE -> k++
     :: else -> break
@@ -220,7 +220,7 @@ inline load_mark(m) {
     }
 #endif
 
-/* In MARK_EARLY it gives the mark away as soon as the receipt has passed. */
+/* In MARK_EARLY it gives the mark away as soon as the FIN has passed. */
 #ifdef MARK_EARLY
 #define GIVE(m)                                                                                    \
     ::atomic {                                                                                     \
@@ -252,7 +252,7 @@ proctype Sender() {
 #if RUN > 1
     :: atomic { FREE(RUN) && sent % RUN == 0 && sent + RUN <= MESSAGES -> send(RUN) }
 #endif
-    :: atomic { FREE(1) && A_MARK_IS_FREE -> announce() }
+    :: atomic { FREE(1) && A_MARK_IS_FREE -> send_rts() }
     :: atomic {
            sent < MESSAGES && LATEST(RELEASED) > credit ->
            choose(RELEASED, CHOICE(RELEASED) > credit);
@@ -311,9 +311,9 @@ inline receive() {
 /* The next fragment: message `received` of the sender's. */
 inline read_slot() {
     atomic {
-        !got[wanted] && kept[wanted] == NONE && LATEST(TURN(received)) == received + 1 ->
-        choose(TURN(received), CHOICE(TURN(received)) == received + 1);
-        take_in(TURN(received), TURN_LOADED);
+        !got[wanted] && kept[wanted] == NONE && LATEST(SEQUENCE(received)) == received + 1 ->
+        choose(SEQUENCE(received), CHOICE(SEQUENCE(received)) == received + 1);
+        take_in(SEQUENCE(received), SEQUENCE_LOADED);
         read_place(SLOT(received));
         assert(message[SLOT(received)] == received);
         slots = length[SLOT(received)]

@@ -3,8 +3,8 @@
  * collectives of RANKS ranks, in each of which PARTS of them have a part of UNITS units that names
  * all ranks, through one entry, used again and again.
  *
- *   rank  begins a collective: opens its word, then says its turn; takes units of whatever part,
- *         its own or another's, or is elsewhere at any time; ends the collective when all parts
+ *   rank  begins a collective: opens its word, then stores its number; takes units of whatever
+ *         part, its own or another's, or is elsewhere at any time; ends the collective when all parts
  *         are over, which it learns from words or from an owner that is further on; may give up at
  *         any time, and takes its buffers back
  *
@@ -18,25 +18,27 @@
  * assertions say as well that all that is read was written before, by the orders alone, and that
  * nobody writes what another may be reading. With SEQUENTIAL it is for more ranks and collectives.
  *
- * Steps: each load, store and swap is one. A helper looks at the owner's turn, at the word, and at
- * all turns, and swaps. What it loads may be old at any of these.
+ * A rank's number is the collective's sequence number that it stores in its entry.
+ *
+ * Steps: each load, store and swap is one. A helper looks at the owner's number, at the word, and
+ * at all numbers, and swaps. What it loads may be old at any of these.
  *
  * Each variant breaks something, and must fail: NO_NAME (who takes a unit does not look whose the
- * word is), TURN_FIRST (an owner says its turn before it opens its word), DONE_FIRST (a unit counts
- * before it is done), NO_BEGUN (nobody looks whether all have begun), NO_CLOSE (who gives up leaves
- * words open), NO_WAIT (nor waits for units that were taken), NO_TURN (nor tells those who have not
- * begun), NOT_AGAIN (a helper does not look again at words of an owner that was at an earlier one:
- * it takes those for over), SWAP_BLIND (it stores what it has read and one more), NOT_OF_GIVEN_UP
- * (of three ranks, two give up: neither closes the word of the other), and orders that are
- * weaker: of the turns, to who helps and to who gives up, of the look at a word and of the count of
- * units that are done. (LOOKS: an old turn is found only by who looks for no reason.) A store that
- * opens a word need be no release for one collective, since the turn follows; it must for two
- * (which are not searched to the end without a break: they are too many states), since who finds
- * the word of the later one takes the earlier one's part for over. A relaxed swap that takes a unit
- * holds, and one that counts a unit done without acquire: who takes has looked at the word and at
- * all turns, and who ends looks at the word. So does a relaxed swap that closes a word: who would
- * take a unit swaps the same word, and finds it closed. They cost nothing where a swap is a full
- * barrier.
+ * word is), SEQUENCE_FIRST (an owner stores its number before it opens its word), DONE_FIRST (a
+ * unit counts before it is done), NO_BEGUN (nobody looks whether all have begun), NO_CLOSE (who
+ * gives up leaves words open), NO_WAIT (nor waits for units that were taken), NO_SEQUENCE (nor
+ * tells those who have not begun), NOT_AGAIN (a helper does not look again at words of an owner
+ * that was at an earlier one: it takes those for over), SWAP_BLIND (it stores what it has read and
+ * one more), NOT_OF_GIVEN_UP (of three ranks, two give up: neither closes the word of the other),
+ * and orders that are weaker: of the numbers, to who helps and to who gives up, of the look at a
+ * word and of the count of units that are done. (LOOKS: an old number is found only by who looks
+ * for no reason.) A store that opens a word need be no release for one collective, since the number
+ * follows; it must for two (which are not searched to the end without a break: they are too many
+ * states), since who finds the word of the later one takes the earlier one's part for over. A
+ * relaxed swap that takes a unit holds, and one that counts a unit done without acquire: who takes
+ * has looked at the word and at all numbers, and who ends looks at the word. So does a relaxed swap
+ * that closes a word: who would take a unit swaps the same word, and finds it closed. They cost
+ * nothing where a swap is a full barrier.
  */
 #ifndef RANKS
 #define RANKS 2
@@ -63,8 +65,8 @@
 #ifndef GIVEN_UP_STORED
 #define GIVEN_UP_STORED TOTAL
 #endif
-#ifndef TURN_LOADED
-#define TURN_LOADED TOTAL /* By who helps. */
+#ifndef SEQUENCE_LOADED
+#define SEQUENCE_LOADED TOTAL /* By who helps. */
 #endif
 #ifndef GIVING_UP_LOADED
 #define GIVING_UP_LOADED TOTAL /* By who gives up. */
@@ -89,7 +91,7 @@
 #define AT(c, p) ((c) * RANKS + (p))
 #define ALL_UNITS ((1 << UNITS) - 1)
 
-#define TURN(r) (r)
+#define SEQUENCE(r) (r)
 #define WORD(r) (RANKS + (r))
 #define WORDS (2 * RANKS)
 #define STORES (COLLECTIVES * (1 + 2 * UNITS) + RANKS + 2)
@@ -128,18 +130,18 @@ byte begun[RANKS];                 /* Collectives that it has begun. */
 #define IS_WHOLE(r) (r >= PARTS || written[AT(now, r)] == ALL_UNITS)
 #define IS_THERE(r) (begun[r] > now && ended[r] <= now && !gone[r])
 
-/* Of a value of the word, or of the turn. */
+/* Of a value of the word, or of the sequence number. */
 #ifdef NO_NAME
 #define NAMED(word) true
 #else
 #define NAMED(word) (NAME(word) == now + 1)
 #endif
-#define LATER(its_turn) ((its_turn) != GIVEN_UP && (its_turn) > now + 1)
-#define HAS_BEGUN(its_turn) ((its_turn) != GIVEN_UP && (its_turn) > now)
+#define LATER(its_sequence) ((its_sequence) != GIVEN_UP && (its_sequence) > now + 1)
+#define HAS_BEGUN(its_sequence) ((its_sequence) != GIVEN_UP && (its_sequence) > now)
 #ifdef NOT_AGAIN
-#define MAY_LOOK(its_turn) ((its_turn) != GIVEN_UP)
+#define MAY_LOOK(its_sequence) ((its_sequence) != GIVEN_UP)
 #else
-#define MAY_LOOK(its_turn) ((its_turn) == now + 1)
+#define MAY_LOOK(its_sequence) ((its_sequence) == now + 1)
 #endif
 #ifdef NO_NAME
 #define WORD_OVER(word) (!IS_CLOSED(word) && DONE(word) == UNITS)
@@ -150,44 +152,48 @@ byte begun[RANKS];                 /* Collectives that it has begun. */
 
 /* By what is there: is there something to do, whatever this rank's loads return? */
 #define OVER(p)                                                                                    \
-    (LATER(LATEST(TURN(p))) || (MAY_LOOK(LATEST(TURN(p))) && WORD_OVER(LATEST(WORD(p)))))
-#define BEGUN(r) HAS_BEGUN(LATEST(TURN(r)))
+    (LATER(LATEST(SEQUENCE(p))) || (MAY_LOOK(LATEST(SEQUENCE(p))) && WORD_OVER(LATEST(WORD(p)))))
+#define BEGUN(r) HAS_BEGUN(LATEST(SEQUENCE(r)))
 #ifdef NO_BEGUN
 #define ALL_BEGUN true
 #else
 #define ALL_BEGUN EACH(BEGUN)
 #endif
-#define OPEN(p) (LATEST(TURN(p)) == now + 1 && WORD_OPEN(LATEST(WORD(p))) && ALL_BEGUN)
+#define OPEN(p) (LATEST(SEQUENCE(p)) == now + 1 && WORD_OPEN(LATEST(WORD(p))) && ALL_BEGUN)
 #define BROKEN(p)                                                                                  \
-    (LATEST(TURN(p)) == GIVEN_UP ||                                                                \
-     (LATEST(TURN(p)) == now + 1 && NAME(LATEST(WORD(p))) == now + 1 &&                            \
+    (LATEST(SEQUENCE(p)) == GIVEN_UP ||                                                            \
+     (LATEST(SEQUENCE(p)) == now + 1 && NAME(LATEST(WORD(p))) == now + 1 &&                        \
       IS_CLOSED(LATEST(WORD(p)))))
 
 #define OVER_SEEN(p) ((over & (1 << (p))) != 0)
 #define WORTH_A_LOOK(p) (!OVER_SEEN(p) && (OVER(p) || OPEN(p)))
 #define MAY_BE_OLD(p) (vain > 0 && PARTS > (p) && !OVER_SEEN(p)) /* What it loads. */
 
-inline load_turn(r, order) {
-    atomic { choose_total(TURN(r), order, true); its_turn = CHOICE(TURN(r)); take_in(TURN(r), order) }
+inline load_sequence(r, order) {
+    atomic {
+        choose_total(SEQUENCE(r), order, true);
+        its_sequence = CHOICE(SEQUENCE(r));
+        take_in(SEQUENCE(r), order)
+    }
 }
 
 inline load_word(p) {
     atomic { choose(WORD(p), true); its_word = CHOICE(WORD(p)); take_in(WORD(p), WORD_LOADED) }
 }
 
-inline forget_loads() { atomic { its_turn = 0; its_word = 0; part = 0; n = 0; took = false } }
+inline forget_loads() { atomic { its_sequence = 0; its_word = 0; part = 0; n = 0; took = false } }
 
 inline begin() {
     atomic {
         begun[me] = now + 1;
         write_place(INPUT(me))
     }
-#ifdef TURN_FIRST
-    store(TURN(me), BEGUN_STORED, now + 1);
+#ifdef SEQUENCE_FIRST
+    store(SEQUENCE(me), BEGUN_STORED, now + 1);
 #endif
     overwrite(WORD(me), WORD_OPENED, (now + 1) << 5);
-#ifndef TURN_FIRST
-    store(TURN(me), BEGUN_STORED, now + 1);
+#ifndef SEQUENCE_FIRST
+    store(SEQUENCE(me), BEGUN_STORED, now + 1);
 #endif
     over = ((1 << RANKS) - 1) - ((1 << PARTS) - 1)
 }
@@ -237,7 +243,9 @@ inline take() {
 #ifndef NO_BEGUN
     took = true;
     do
-    :: n < RANKS && took -> load_turn(n, TURN_LOADED); atomic { took = HAS_BEGUN(its_turn); n++ }
+    :: n < RANKS && took ->
+        load_sequence(n, SEQUENCE_LOADED);
+        atomic { took = HAS_BEGUN(its_sequence); n++ }
     :: else -> break
     od;
     n = 0;
@@ -261,14 +269,14 @@ inline take() {
 }
 
 inline look() {
-    load_turn(part, TURN_LOADED);
+    load_sequence(part, SEQUENCE_LOADED);
     if
-    :: LATER(its_turn) -> over = over | (1 << part)
-    :: !LATER(its_turn) && MAY_LOOK(its_turn) ->
+    :: LATER(its_sequence) -> over = over | (1 << part)
+    :: !LATER(its_sequence) && MAY_LOOK(its_sequence) ->
         load_word(part);
         if
         :: WORD_OVER(its_word) -> over = over | (1 << part)
-        :: !WORD_OVER(its_word) && its_turn == now + 1 && WORD_OPEN(its_word) ->
+        :: !WORD_OVER(its_word) && its_sequence == now + 1 && WORD_OPEN(its_word) ->
             take();
             if
             :: took ->
@@ -289,15 +297,15 @@ inline look() {
 }
 
 #ifdef NOT_OF_GIVEN_UP
-#define IS_TO_CLOSE (part == me || HAS_BEGUN(its_turn))
+#define IS_TO_CLOSE (part == me || HAS_BEGUN(its_sequence))
 #else
-#define IS_TO_CLOSE (its_turn > now)
+#define IS_TO_CLOSE (its_sequence > now)
 #endif
 
 inline close_all() {
     do
     :: part < RANKS ->
-        load_turn(part, GIVING_UP_LOADED);
+        load_sequence(part, GIVING_UP_LOADED);
         if
         :: IS_TO_CLOSE ->
             load_word(part);
@@ -335,7 +343,7 @@ proctype Rank(byte me) {
     byte vain = LOOKS;
     byte over; /* Parts that it knows to be over. */
     byte part;
-    byte its_turn;
+    byte its_sequence;
     byte its_word;
     bool took;
     byte n;
@@ -359,8 +367,8 @@ proctype Rank(byte me) {
     od;
 
 give_up:
-#ifndef NO_TURN
-    store(TURN(me), GIVEN_UP_STORED, GIVEN_UP);
+#ifndef NO_SEQUENCE
+    store(SEQUENCE(me), GIVEN_UP_STORED, GIVEN_UP);
 #endif
 #ifndef NO_CLOSE
     close_all();

@@ -20,20 +20,21 @@ enum { PAGES_MIN = 4 };
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
-/* jemalloc reads it at the first allocation, before any constructor runs. MALLOC_CONF, which it
- * reads later, may say otherwise. */
+/* Options of jemalloc, which it reads at the first allocation, before any constructor runs.
+ * MALLOC_CONF, which it reads later, may say otherwise. */
 const char* malloc_conf =
     "oversize_threshold:" TEXT(HEAP_BYTES_MIN) ",tcache_max:" TEXT(CACHED_BYTES_MAX);
 
 /* More than any system maps, less than jemalloc refuses outright. */
 static const size_t impossible_bytes = (size_t)1 << 60;
 
-/* The C library's own allocator never keeps blocks of so many bytes either. */
+/* Free space of so many bytes is purged at once. The C library's own allocator never keeps blocks
+ * of so many bytes either. */
 static const size_t eager_bytes = (size_t)32 << 20;
 
 static atomic_bool segment_full;
 
-/* "arena.<large blocks>.purge", translated. */
+/* The name "arena.<arena of large blocks>.purge", translated by mallctlnametomib(). */
 static size_t purge_mib[3];
 static size_t purge_mib_length = sizeof(purge_mib) / sizeof(*purge_mib);
 
@@ -73,7 +74,7 @@ static void* take(extent_hooks_t* hooks, void* address, size_t bytes, size_t ali
     return memory;
 }
 
-/* The range reads as zeros afterwards. */
+/* Purges a range, which reads as zeros afterwards. Returns true if it cannot, as do all hooks. */
 static bool purge(extent_hooks_t* hooks, void* address, size_t bytes, size_t offset, size_t length,
                   unsigned arena) {
     char* first = (char*)address + offset;
@@ -85,9 +86,9 @@ static bool purge(extent_hooks_t* hooks, void* address, size_t bytes, size_t off
                                    : madvise(first, length, MADV_DONTNEED) != 0;
 }
 
-/* Constructors that ran before ours have left the arena with ordinary memory. As long as the
- * segment has room, that memory is not divided further: jemalloc then gives up its addresses (the
- * pages are purged) and takes from the segment instead. */
+/* Allows or refuses a split. Constructors that ran before ours have left the arena with ordinary
+ * memory. As long as the segment has room, that memory is not divided further: jemalloc then gives
+ * up its addresses (the pages are purged) and takes from the segment instead. */
 static bool split(extent_hooks_t* hooks, void* address, size_t bytes, size_t first, size_t second,
                   bool committed, unsigned arena) {
     (void)hooks;
@@ -99,7 +100,8 @@ static bool split(extent_hooks_t* hooks, void* address, size_t bytes, size_t fir
     return !heap_space_holds(address) && !atomic_load(&segment_full);
 }
 
-/* A block does not straddle the end of the segment: half of it could not be read by peers. */
+/* Allows or refuses a merge. A block must not straddle the end of the segment: peers could not read
+ * half of it. */
 static bool merge(extent_hooks_t* hooks, void* first, size_t first_bytes, void* second,
                   size_t second_bytes, bool committed, unsigned arena) {
     (void)hooks;
@@ -126,11 +128,11 @@ static bool set_number(unsigned arena, const char* what, void* value, size_t byt
     return mallctl(name, NULL, NULL, value, bytes) == 0;
 }
 
-/* jemalloc expects huge and rare blocks in this arena and purges them as they are freed. Here it
- * serves common ones: purging a block of 16 KiB costs hundreds of times what the block costs. So it
- * gets what other arenas have, the usual time until pages decay; and free space from `eager_bytes`
- * on is purged at once, since only then a large computation's memory is certain to be there for the
- * next process. */
+/* Sets when freed blocks are purged. jemalloc expects huge and rare blocks in this arena and purges
+ * them as they are freed. Here it serves common ones: purging a block of 16 KiB costs hundreds of
+ * times what the block costs. So it gets what other arenas have, the usual time until pages decay;
+ * and free space from `eager_bytes` on is purged at once, since only then a large computation's
+ * memory is certain to be there for the next process. */
 static bool set_decay(unsigned arena) {
     ssize_t milliseconds = 0;
     size_t bytes = sizeof(milliseconds);
@@ -141,8 +143,8 @@ static bool set_decay(unsigned arena) {
            set_number(arena, "oversize_threshold", &threshold, sizeof(threshold));
 }
 
-/* The arena of large blocks follows those of the threads. It does not exist before the first large
- * allocation; one that fails makes it without any memory of the old kind in it. */
+/* Finds the arena of large blocks, which follows those of the threads. It does not exist before the
+ * first large allocation; an allocation that fails makes it without any ordinary memory in it. */
 static bool find_arena(unsigned* arena_p) {
     volatile size_t bytes = impossible_bytes;
     size_t length = sizeof(*arena_p);
@@ -152,7 +154,8 @@ static bool find_arena(unsigned* arena_p) {
     return nothing == NULL && mallctl("opt.narenas", arena_p, &length, NULL, 0) == 0;
 }
 
-/* Whole blocks of before may be used again, so one block proves nothing. */
+/* Returns whether large blocks come from the segment. Earlier blocks may be used again, so one
+ * block that does not proves nothing. */
 static bool serves_large_blocks(void) {
     enum { PROBES = 16 };
     void* volatile blocks[PROBES];
@@ -180,7 +183,7 @@ static void purge_before_fork(void) {
     mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
 }
 
-/* Zero where it cannot be asked. */
+/* Returns the page size of jemalloc; zero where it cannot be asked. */
 static size_t page_of_jemalloc(void) {
     size_t page = 0;
     size_t length = sizeof(page);

@@ -12,51 +12,57 @@
 
 /* Where the segment's bytes go: [0, lease_bytes) to libucg, the rest to the program. */
 struct heap_shape {
-    uint64_t bytes; /* 0: do without; `reason` says why. */
+    uint64_t bytes; /* 0: there is to be no segment; `reason` says why. */
     uint64_t lease_bytes;
     const char* reason;
 };
 
+/* Returns the shape that the limits of this process allow. */
 struct heap_shape heap_shape_of_process(void);
-/* The shape for a segment of `bytes` bytes. */
+/* Returns the shape of a segment of `bytes` bytes on a machine with `memory_bytes` of memory. */
 struct heap_shape heap_shape_of(uint64_t bytes, uint64_t memory_bytes);
+/* The smallest segment. */
 extern const uint64_t heap_bytes_min;
 
 /* ------------------------------------------------------------------ space.c */
 
 /* The segment and how much of it is taken. One per process; made once, before main. */
 
-/* Makes the segment. False, with the reason told, when there is none. */
+/* Makes the segment. Returns false, and warns why, if there is none. */
 bool heap_space_make(void);
-/* Zeroed, page-aligned memory of the segment; NULL when it is full. Never comes back: what
- * jemalloc does not need it purges and keeps for itself. Thread-safe. */
+/* Returns zeroed, page-aligned memory of the segment; NULL when it is full. It is never given back:
+ * jemalloc purges what it does not need and keeps it. Thread-safe. */
 void* heap_space_take(size_t bytes, size_t alignment);
+/* Returns whether the address lies in the segment. */
 bool heap_space_holds(const void* address);
-/* The same, but false in a forked child, whose memory is its own. */
+/* Like heap_space_holds(), but false in a forked child, whose memory is its own. */
 bool heap_space_shares(const void* address);
-/* Gives the pages of a range that was taken back to the system; it reads as zeros then. */
+/* Gives the pages of a range that was taken back to the system; it reads as zeros then. Returns
+ * whether it could. */
 bool heap_space_purge(void* address, size_t bytes);
-/* Registers what keeps a forked child's memory apart from its parent's. */
+/* Registers the handlers that keep a forked child's memory apart from its parent's. Returns 0 or a
+ * code of errno, as does the next. */
 int heap_space_guard_fork(void);
-/* Registers what is to run before a fork: earlier than all that was registered so far. */
+/* Registers a handler that runs before a fork, earlier than all that were registered so far. */
 int heap_space_before_fork(void (*prepare)(void));
 
 /* ------------------------------------------------------------------ stack.c */
 
-/* Looks up the fork() that ours calls. False when there is none. */
+/* Looks up the fork() that ours calls. Returns false if there is none. */
 bool heap_stack_find_fork(void);
-/* Where the frames begin to which this thread's fork() returns, when they are not those that the
- * handlers run on; or NULL. */
+/* Returns where the stack frames begin to which this thread's fork() returns, if the handlers run
+ * on another stack; else NULL. */
 const void* heap_stack_of_fork(void);
 
 /* ------------------------------------------------------------------ extents.c */
 
-/* Lets jemalloc take its large blocks from the segment. False, with the reason told, if not. */
+/* Lets jemalloc take its large blocks from the segment. Returns false, and warns why, if it cannot.
+ */
 bool heap_extents_install(void);
 
 /* ------------------------------------------------------------------ report.c */
 
-/* One warning on standard error, as the library's log writes it, unless UCG_LOG_LEVEL is error.
+/* Writes a warning to standard error, as the library's log would, unless UCG_LOG_LEVEL is error.
  * Allocates nothing. */
 __attribute__((format(printf, 1, 2))) void heap_warn(const char* format, ...);
 

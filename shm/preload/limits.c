@@ -17,8 +17,9 @@ static const uint64_t address_bytes_max = UINT64_C(1) << 46;
 enum { LEASE_SHARE = 4, LIMIT_SHARE = 2 };
 enum { STRICT_OVERCOMMIT = '2' };
 
-/* With strict accounting a page of a shared mapping is refused when it is touched, by SIGBUS, where
- * ordinary memory is refused when it is asked for, by an error. */
+/* Returns whether memory is accounted strictly. With strict accounting a page of a shared mapping
+ * is refused when it is touched, by SIGBUS, where ordinary memory is refused when it is asked for,
+ * by an error. */
 static bool strict_accounting(void) {
     char mode = 0;
     int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);

@@ -16,15 +16,15 @@
 #include "shm/preload/heap.h"
 #include "shm/sealed_file.h"
 
-/* Written before main and by a forked child while it is alone; but for `taken`, which only rises.
- */
+/* The segment. Written before main, and by a forked child while it has one thread; except `taken`,
+ * which only rises. */
 static struct {
     char* base;
     uint64_t bytes;
     uint64_t lease_bytes;
     _Atomic uint64_t taken; /* Everything below belongs to libucg or jemalloc. */
     bool shared;            /* False in a forked child: the same addresses, memory of its own. */
-    bool over_file;         /* In a child without a copy: some of that lies over the file yet. */
+    bool over_file;         /* In a child without a copy: some of it still shows the file. */
     int fd;
     dev_t device; /* Of the file, since programs close descriptors that they did not open. */
     ino_t inode;
@@ -41,16 +41,17 @@ struct range {
     uint64_t end;
 };
 
-/* Between prepare and the end of a fork; handlers run one fork at a time. */
+/* The copy of the segment for a child. In use between prepare and the end of a fork; handlers run
+ * one fork at a time. */
 static struct {
     char* data;           /* The copy, or NULL. */
-    uint64_t bytes;       /* What the copy, or the list, tells of. */
-    struct range* ranges; /* Without a copy, where pages exist; or NULL. */
+    uint64_t bytes;       /* Length of the part of the segment that is copied or listed. */
+    struct range* ranges; /* Without a copy: where pages exist; or NULL. */
     size_t range_count;
     size_t range_room;
-    uint64_t bridge;    /* Of the holes between ranges, up to so many bytes are mapped with them. */
+    uint64_t bridge;    /* Holes between ranges of at most so many bytes are mapped with them. */
     bool zero_bridges;  /* There is memory for the child to fill those holes with zeros. */
-    char* frames;       /* Without a copy, what `stack` held; or NULL. */
+    char* frames;       /* Without a copy: what `stack` held; or NULL. */
     struct range stack; /* The frames of fork's caller, if they lie in the segment. */
 } copy;
 
@@ -60,7 +61,8 @@ static bool descriptor_is_ours(void) {
     return fstat(space.fd, &info) == 0 && info.st_dev == space.device && info.st_ino == space.inode;
 }
 
-/* Programs number their own descriptors from 3 on, some of them by constants. */
+/* Returns the file under a high number: programs number their own descriptors from 3 on, some of
+ * them by constants. */
 static int out_of_the_way(int fd) {
     struct rlimit files;
     int high;
@@ -77,9 +79,9 @@ static int out_of_the_way(int fd) {
     return high;
 }
 
-/* Between two pages that nobody can touch: who runs beyond its end does not write into its
- * neighbour. Nor can anybody touch what is not taken: of all that can be touched, mlockall() backs
- * the holes, too. */
+/* Maps the file between two pages that cannot be touched: code that runs beyond its end does not
+ * write into its neighbour. What is not taken cannot be touched either: mlockall() gives pages to
+ * all that can be, holes and all. */
 static char* map_guarded(int fd, uint64_t bytes) {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
     char* room = mmap(NULL, bytes + 2 * guard, PROT_NONE,
@@ -96,7 +98,7 @@ static char* map_guarded(int fd, uint64_t bytes) {
     return room + guard;
 }
 
-/* Fewer bytes than asked for where the address space has no room for them. */
+/* Makes and maps the file, with fewer bytes than asked for where the address space has no room. */
 static bool map_segment(struct heap_shape shape, const char** step_p) {
     struct stat info;
 
@@ -158,7 +160,7 @@ void* heap_space_take(size_t bytes, size_t alignment) {
             return NULL;
         }
     } while (!atomic_compare_exchange_weak(&space.taken, &taken, first + bytes));
-    /* From `taken` on, with what alignment left out, so that all that is taken is one mapping. */
+    /* From `taken` on, with what was skipped for alignment: all that is taken is one mapping. */
     if (mprotect(space.base + taken, first + bytes - taken, PROT_READ | PROT_WRITE) != 0) {
         return NULL;
     }
@@ -187,17 +189,19 @@ bool heap_space_purge(void* address, size_t bytes) {
 
 /* ------------------------------------------------------------------ fork */
 
-/* Of the memory that is left; other processes of the host may fork at the same moment. */
+/* A copy takes at most 1/2 of the memory that is left: other processes of the host may fork at the
+ * same moment. */
 enum { COPY_SHARE = 2 };
 
-/* Without a copy: how many ranges of the segment a child maps. */
+/* Without a copy: the most ranges of the segment that a child maps. */
 enum { MAPPINGS = 8192 };
 
-/* Without a copy: as much of a stack in the segment as the stack of most main programs may have. */
+/* Without a copy: so many bytes of a stack in the segment are copied, as many as the stacks of most
+ * main programs may have. */
 enum { FRAMES_BYTES = 8 << 20 };
 
-/* The next pages at or after `from` that exist; reading a hole of a shared mapping would fill it.
- */
+/* Finds the next pages at or after `from` that exist. It asks the file, since a read of a hole of a
+ * shared mapping would fill it. */
 static bool next_pages(uint64_t from, struct range* range_p) {
     const off_t first = lseek(space.fd, (off_t)from, SEEK_DATA);
     const off_t end = first < 0 ? -1 : lseek(space.fd, first, SEEK_HOLE);
@@ -210,7 +214,8 @@ static bool next_pages(uint64_t from, struct range* range_p) {
     return true;
 }
 
-/* Unlocked before it can be touched, lest mlockall(MCL_FUTURE) backs its holes. */
+/* Maps the memory for a copy. It is unlocked before it can be touched, lest mlockall(MCL_FUTURE)
+ * fills its holes. */
 static bool make_copy(void) {
     char* data =
         mmap(NULL, copy.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -227,7 +232,8 @@ static bool make_copy(void) {
     return true;
 }
 
-/* Reads of the file do not mind what mprotect() forbids: a guard page of the program's, for one. */
+/* Copies a range by reading the file, which does not mind what mprotect() forbids, such as a guard
+ * page of the program. */
 static void copy_range(char* to, struct range range) {
     while (range.first < range.end) {
         const ssize_t got =
@@ -248,9 +254,9 @@ static void copy_pages(void) {
     }
 }
 
-/* By number and not by mremap(): where UCX watches memory it puts its own function in the place of
- * that one, and up to UCX 1.13 at least it passes four of the five arguments on, not the new
- * address. */
+/* Moves a mapping. By the system call's number and not by mremap(): where UCX watches memory it
+ * replaces that function by its own, which, up to UCX 1.13 at least, passes on four of the five
+ * arguments, not the new address. */
 static bool move_to(char* to, char* from, uint64_t bytes) {
     return syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
            (long)(uintptr_t)to;
@@ -265,8 +271,9 @@ static char* map_again(struct range range) {
     return at == -1 ? NULL : (char*)(uintptr_t)at;
 }
 
-/* Which pages exist cannot be asked any more. What was leased stays behind: it is the larger hole,
- * and a child has no use for its parent's rings. */
+/* Copies all that malloc has taken, where the program has closed the descriptor, so that which
+ * pages exist cannot be asked. What was leased is not copied: it is the larger hole, and a child
+ * has no use for its parent's rings. */
 static void copy_all_taken(void) {
     const struct range taken = {space.lease_bytes, copy.bytes};
     char* again = map_again(taken);
@@ -281,8 +288,8 @@ static void copy_all_taken(void) {
     }
 }
 
-/* Threads that write large blocks meanwhile may make more ranges than were counted; the last entry
- * then takes them all. */
+/* Lists the ranges with pages, of which `count` were counted. Threads that write large blocks
+ * meanwhile may make more; the last entry then takes them all. */
 static void list_pages(size_t count) {
     const size_t bytes = (count + 1) * sizeof(*copy.ranges);
     void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -305,11 +312,12 @@ static uint64_t hole_before(size_t i) {
     return copy.ranges[i].first - copy.ranges[i - 1].end;
 }
 
-/* Each range costs the child two mappings, and a process has 65530 (vm.max_map_count). So of more
- * than MAPPINGS ranges those with the smallest holes between them are mapped as one. In such a hole
- * the child reads zeros until the parent writes there, as it reads all else until then. But the
- * hole may be free memory that both will use, and jemalloc knows it for zeros; so the child makes
- * these pages its own, as zeros, where that takes no more memory than a copy might have taken. */
+/* Chooses which holes are mapped with the ranges around them. Each range costs the child two
+ * mappings, and a process has 65530 (vm.max_map_count). So of more than MAPPINGS ranges those with
+ * the smallest holes between them are mapped as one. In such a hole the child reads zeros until the
+ * parent writes there, as it reads all else until then. But the hole may be free memory that both
+ * will use, and jemalloc knows it for zeros; so the child makes these pages its own, as zeros,
+ * where that takes no more memory than a copy might have taken. */
 static void choose_bridges(uint64_t available) {
     uint64_t bridged = 0;
     size_t mappings;
@@ -332,8 +340,8 @@ static void choose_bridges(uint64_t available) {
     copy.zero_bridges = bridged <= available / COPY_SHARE;
 }
 
-/* The frames of fork's caller cannot be the parent's until the child writes to them: the parent
- * returns to them at once. */
+/* Copies the frames of fork's caller, if they lie in the segment. The child cannot see its parent's
+ * until it writes to them: the parent returns to them at once. */
 static bool copy_frames(void) {
     const uint64_t bytes = copy.stack.end - copy.stack.first;
 
@@ -356,7 +364,7 @@ static bool copy_frames(void) {
     return true;
 }
 
-/* One line for a process, however often it forks. */
+/* Warns once in a process, however often it forks. */
 static void tell_no_copy(uint64_t needed, uint64_t available) {
     static bool told;
     const unsigned mebi = 20;
@@ -371,7 +379,8 @@ static void tell_no_copy(uint64_t needed, uint64_t available) {
     }
 }
 
-/* By way of fork() nobody comes here on such a stack (stack.c). */
+/* Ends the program if the handlers run on a stack in the segment. Our fork() sees to it that they
+ * do not (stack.c). */
 static void end_on_stack_in_segment(void) {
     if (heap_space_holds(__builtin_frame_address(0)) ||
         heap_space_holds((const void*)pthread_self())) {
@@ -382,7 +391,7 @@ static void end_on_stack_in_segment(void) {
     }
 }
 
-/* Only of use where there is no copy. */
+/* Finds the frames of fork's caller in the segment. Only of use where there is no copy. */
 static void find_frames(void) {
     const char* lowest = heap_stack_of_fork();
 
@@ -455,8 +464,8 @@ static void parent_after_fork(void) {
     forget_copy();
 }
 
-/* Only over pages that existed at the fork, and over small holes between them: all others jemalloc
- * takes for zeros. */
+/* Maps the file privately where pages existed at the fork, and at small holes between them:
+ * jemalloc takes all other pages for zeros. */
 static bool lie_over_file(void) {
     for (size_t first = 0, last = 0; first < copy.range_count; first = ++last) {
         const uint64_t from = copy.ranges[first].first;
@@ -477,6 +486,7 @@ static bool lie_over_file(void) {
            move_to(space.base + copy.stack.first, copy.frames, copy.stack.end - copy.stack.first);
 }
 
+/* Gives a child memory of its own at the segment's addresses. */
 static bool map_own_memory(void) {
     if ((copy.data == NULL && copy.ranges == NULL) ||
         mmap(space.base, space.bytes, PROT_NONE,

@@ -22,13 +22,14 @@
 
 typedef pid_t (*fork_function)(void);
 
-/* For the handlers of all libraries; pages come as they are touched. */
+/* Length of that stack, on which the handlers of all libraries run; pages come as they are touched.
+ */
 enum { STACK_BYTES = 1 << 20 };
 
 /* More than the one frame has below its address in which that stack is entered. */
 enum { FRAME_BYTES = 4096 };
 
-/* At the lower end of that stack. */
+/* A call of fork() on that stack. Lies at its lower end. */
 struct detour {
     ucontext_t caller;
     ucontext_t here;
@@ -54,7 +55,8 @@ bool heap_stack_find_fork(void) {
     return found.function != NULL;
 }
 
-/* makecontext() passes numbers of type int. */
+/* Calls fork() on the other stack. The arguments are the halves of a pointer to struct detour,
+ * since makecontext() passes numbers of type int. */
 static void fork_here(unsigned high, unsigned low) {
     struct detour* detour = (struct detour*)(uintptr_t)((uint64_t)high << 32 | low);
 
@@ -62,8 +64,8 @@ static void fork_here(unsigned high, unsigned low) {
     detour->error = errno;
 }
 
-/* Signals wait: their handlers' stack may be the caller's, whose frames the kernel would not see in
- * use. */
+/* Calls fork() on a stack of its own. Signals wait meanwhile: their handlers' stack may be the
+ * caller's, of which the kernel would not see that its frames are in use. */
 static pid_t fork_on_own_stack(fork_function function) {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
     const size_t bytes = guard + STACK_BYTES;

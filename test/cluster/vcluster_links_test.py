@@ -299,7 +299,8 @@ class OpenMpi(Case):
         if not tune.exists():
             self.skipTest(f"{tune} is not built")
         done = vcluster("run", "--hosts", "3", "--latency", "2ms", "--slots", "1", "--", "mpirun",
-                        "-N", "1", "-x", "UCX_TLS=tcp", str(tune), "network", "--meet", "n0:7177",
+                        "-N", "1", "-x", "UCX_TLS=tcp", str(tune), "network",
+                        "--bootstrap", "n0:7177",
                         "-k", "2", "--bytes", "8,512", "--time", "0.3", "-q", "-o", "/dev/null",
                         "--format", "json")
         report = json.loads(done.stdout[done.stdout.index("{"):])

@@ -293,7 +293,7 @@ TEST_CASE("transport/shm: another message than the one that was awaited goes now
     transfer.receiver().post({&other_recv, 1});
     CHECK(other_recv.state == MessageState::done);
     CHECK(other_target == other_source);
-    exhaust(transfer.sender()); // What was announced stays there until it is asked for.
+    exhaust(transfer.sender()); // After its RTS a message stays there until it is asked for.
     CHECK(other_send.state == MessageState::done);
 }
 
@@ -312,7 +312,7 @@ TEST_CASE("transport/shm: of two that are awaited the second may come first, and
     transfer.sender().post({&other_send, 1});
     exhaust(transfer.sender());
     CHECK(other_target == test::filled(kBytes, 0));
-    transfer.receiver().progress(); // Opens the turn once more.
+    transfer.receiver().progress(); // Opens the message once more.
     exhaust(transfer.sender());
     transfer.sender().post({&transfer.send, 1});
     for (int i = 0; i < 200; ++i) {

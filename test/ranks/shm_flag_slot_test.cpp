@@ -24,7 +24,7 @@ using test::kSend;
 using test::message;
 using Group = test::ShmGroup;
 using transport::FlagSlots;
-using transport::FlagSlotTurn;
+using transport::FlagSlotSequence;
 using transport::Message;
 using transport::MessageState;
 using transport::ShmOptions;
@@ -34,7 +34,7 @@ FlagSlots& flag_slot(const Group& group, std::size_t rank) {
     return *group.transports[rank]->flag_slots();
 }
 
-FlagSlotTurn turn(std::uint64_t number, std::uint16_t plan = 7) {
+FlagSlotSequence sequence(std::uint64_t number, std::uint16_t plan = 7) {
     return {number, static_cast<std::uint32_t>(number + 100), plan};
 }
 
@@ -43,9 +43,10 @@ std::vector<std::byte> bytes_at(const std::byte* data, std::size_t bytes) {
 }
 
 /// Often enough that whatever waits in vain has compared what it waits for.
-constexpr int kLooks = 3 * static_cast<int>(transport::kLooksInVain);
+constexpr int kLooks = 3 * static_cast<int>(transport::kPollsInVain);
 
-bool shared_at_last(const Group& group, std::size_t rank, const FlagSlotTurn& which, Rank peer) {
+bool shared_at_last(const Group& group, std::size_t rank, const FlagSlotSequence& which,
+                    Rank peer) {
     bool found = false;
     for (int i = 0; i < kLooks && !found; ++i) {
         found = flag_slot(group, rank).shared(which, peer, 0) != nullptr;
@@ -158,14 +159,15 @@ TEST_CASE("transport/shm: what a rank shares, all its peers read", "[ranks][shm]
     const auto data = filled(length, 5);
     for (std::uint64_t number = 0; number < 40; ++number) {
         for (std::size_t from = 0; from < ranks.size(); ++from) {
-            CHECK(flag_slot(group, (from + 1) % 3).shared(turn(number), ranks[from], 0) == nullptr);
-            CHECK(flag_slot(group, from).share(turn(number), data.data(), length));
+            CHECK(flag_slot(group, (from + 1) % 3).shared(sequence(number), ranks[from], 0) ==
+                  nullptr);
+            CHECK(flag_slot(group, from).share(sequence(number), data.data(), length));
         }
         for (std::size_t from = 0; from < ranks.size(); ++from) {
             for (std::size_t to = 0; to < ranks.size(); ++to) {
                 if (from != to) {
                     const std::byte* seen =
-                        flag_slot(group, to).shared(turn(number), ranks[from], length);
+                        flag_slot(group, to).shared(sequence(number), ranks[from], length);
                     REQUIRE(seen != nullptr);
                     CHECK(bytes_at(seen, length) == data);
                 }
@@ -185,18 +187,18 @@ TEST_CASE(
     const Group group(first_ranks(3), options);
     const auto data = filled(8, 1);
     for (std::uint64_t number = 0; number < 4; ++number) {
-        CHECK(flag_slot(group, 0).share(turn(number), data.data(), 8));
+        CHECK(flag_slot(group, 0).share(sequence(number), data.data(), 8));
     }
     CHECK_FALSE(group.transports[0]->stuck());
-    CHECK_FALSE(flag_slot(group, 0).share(turn(4), data.data(), 8));
+    CHECK_FALSE(flag_slot(group, 0).share(sequence(4), data.data(), 8));
     CHECK(group.transports[0]->stuck());
     flag_slot(group, 1).finish(1);
-    CHECK_FALSE(flag_slot(group, 0).share(turn(4), data.data(), 8));
-    const std::byte* kept = flag_slot(group, 2).shared(turn(0), 0, 8);
+    CHECK_FALSE(flag_slot(group, 0).share(sequence(4), data.data(), 8));
+    const std::byte* kept = flag_slot(group, 2).shared(sequence(0), 0, 8);
     REQUIRE(kept != nullptr);
     CHECK(bytes_at(kept, 8) == data);
     flag_slot(group, 2).finish(1);
-    CHECK(flag_slot(group, 0).share(turn(4), data.data(), 8));
+    CHECK(flag_slot(group, 0).share(sequence(4), data.data(), 8));
     CHECK_FALSE(group.transports[0]->stuck());
 }
 
@@ -209,7 +211,7 @@ TEST_CASE("transport/shm: who has shared may leave, and its memory waits for tho
     for (const auto& transport : group.transports) {
         transport->establish();
     }
-    CHECK(flag_slot(group, leaves).share(turn(0), data.data(), data.size()));
+    CHECK(flag_slot(group, leaves).share(sequence(0), data.data(), data.size()));
     const std::uint64_t free_before = group.heaps[leaves]->free_bytes();
     group.transports[leaves].reset();
     CHECK(group.heaps[leaves]->free_bytes() == free_before);
@@ -218,7 +220,7 @@ TEST_CASE("transport/shm: who has shared may leave, and its memory waits for tho
         group.heaps[leaves].reset();
     }
     const std::byte* seen =
-        flag_slot(group, reads).shared(turn(0), static_cast<Rank>(leaves), data.size());
+        flag_slot(group, reads).shared(sequence(0), static_cast<Rank>(leaves), data.size());
     REQUIRE(seen != nullptr);
     CHECK(bytes_at(seen, data.size()) == data);
     group.transports.clear();
@@ -232,9 +234,9 @@ TEST_CASE("transport/shm: fewer bytes on a flag slot than are to be read are a d
     const Group group(first_ranks(2), {});
     const auto data = filled(64, 1);
     const std::uint64_t shared = GENERATE(0U, 8U, 40U);
-    CHECK(flag_slot(group, 0).share(turn(0), data.data(), shared));
-    CHECK(flag_slot(group, 1).shared(turn(0), 0, shared) != nullptr);
-    CHECK(flag_slot(group, 1).shared(turn(0), 0, shared + 1) == nullptr);
+    CHECK(flag_slot(group, 0).share(sequence(0), data.data(), shared));
+    CHECK(flag_slot(group, 1).shared(sequence(0), 0, shared) != nullptr);
+    CHECK(flag_slot(group, 1).shared(sequence(0), 0, shared + 1) == nullptr);
     CHECK(has_disagreed(group, 1));
 }
 
@@ -272,35 +274,35 @@ TEST_CASE("transport/shm: flag slots of different shapes are a disagreement",
 TEST_CASE("transport/shm: what is lost shares nothing any more", "[ranks][shm][flag_slots]") {
     const Group group(first_ranks(2), {});
     const auto data = filled(8, 1);
-    CHECK(flag_slot(group, 0).share(turn(0), data.data(), 8));
+    CHECK(flag_slot(group, 0).share(sequence(0), data.data(), 8));
     CHECK_FALSE(flag_slot(group, 1).broken());
     group.transports[1]->abandon();
     CHECK(flag_slot(group, 1).broken());
-    CHECK(flag_slot(group, 1).shared(turn(0), 0, 0) == nullptr);
-    CHECK_FALSE(flag_slot(group, 1).share(turn(0), data.data(), 8));
-    CHECK(flag_slot(group, 0).shared(turn(0), 1, 0) == nullptr);
+    CHECK(flag_slot(group, 1).shared(sequence(0), 0, 0) == nullptr);
+    CHECK_FALSE(flag_slot(group, 1).share(sequence(0), data.data(), 8));
+    CHECK(flag_slot(group, 0).shared(sequence(0), 1, 0) == nullptr);
     CHECK(group.transports[1]->status().ok());
 }
 
-TEST_CASE("transport/shm: another plan or collective in a turn is a disagreement",
+TEST_CASE("transport/shm: another plan or collective at a sequence number is a disagreement",
           "[ranks][shm][flag_slots]") {
     set_log_level(LogLevel::error);
     const Group group(first_ranks(2), {});
     const auto data = filled(8, 1);
-    CHECK(flag_slot(group, 0).share(turn(0, 1), data.data(), 8));
-    FlagSlotTurn other = turn(0, 1);
+    CHECK(flag_slot(group, 0).share(sequence(0, 1), data.data(), 8));
+    FlagSlotSequence other = sequence(0, 1);
     SECTION("plan") {
         other.plan = 2;
     }
-    SECTION("sequence") {
-        ++other.sequence;
+    SECTION("collective") {
+        ++other.collective;
     }
     CHECK(flag_slot(group, 1).shared(other, 0, 0) == nullptr);
     CHECK(has_disagreed(group, 1));
-    CHECK(flag_slot(group, 1).shared(turn(0, 1), 0, 0) == nullptr);
+    CHECK(flag_slot(group, 1).shared(sequence(0, 1), 0, 0) == nullptr);
 }
 
-TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreement",
+TEST_CASE("transport/shm: a sequence number that a peer takes for messages is a disagreement",
           "[ranks][shm][flag_slots]") {
     set_log_level(LogLevel::error);
     ShmOptions options;
@@ -309,8 +311,8 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
     Group group(first_ranks(3), options);
     auto data = filled(8, 3);
     auto none = filled(0, 0);
-    FlagSlotTurn wanted = turn(4, 2);
-    Message sent = message(kSend, 1, data, wanted.sequence);
+    FlagSlotSequence wanted = sequence(4, 2);
+    Message sent = message(kSend, 1, data, wanted.collective);
     sent.plan = 1;
     SECTION("which waits in the ring") {
         group.transports[0]->post({&sent, 1});
@@ -318,7 +320,7 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
         CHECK(has_disagreed(group, 1));
     }
     SECTION("which came early") {
-        Message later = message(kRecv, 0, none, wanted.sequence + 1);
+        Message later = message(kRecv, 0, none, wanted.collective + 1);
         group.transports[0]->post({&sent, 1});
         group.transports[1]->post({&later, 1});
         CHECK_FALSE(shared_at_last(group, 1, wanted, 0));
@@ -328,7 +330,7 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
     }
     SECTION("whose place this rank waits for") {
         for (std::uint64_t number = 0; number < 4; ++number) {
-            CHECK(flag_slot(group, 1).share(turn(number), data.data(), 8));
+            CHECK(flag_slot(group, 1).share(sequence(number), data.data(), 8));
         }
         flag_slot(group, 2).finish(4);
         group.transports[0]->post({&sent, 1});
@@ -339,7 +341,7 @@ TEST_CASE("transport/shm: a turn that a peer takes for messages is a disagreemen
     }
     SECTION("while messages of the same collective, or of another, are none") {
         sent.plan = wanted.plan;
-        Message earlier = message(kSend, 1, data, wanted.sequence - 1);
+        Message earlier = message(kSend, 1, data, wanted.collective - 1);
         earlier.plan = 1;
         group.transports[0]->post({&sent, 1});
         group.transports[0]->post({&earlier, 1});
@@ -353,8 +355,8 @@ TEST_CASE("transport/shm: who sleeps finds a disagreement in few looks, whatever
     set_log_level(LogLevel::error);
     const Group group(first_ranks(2), {});
     auto data = filled(8, 3);
-    const FlagSlotTurn wanted = turn(1, 2);
-    Message sent = message(kSend, 1, data, wanted.sequence);
+    const FlagSlotSequence wanted = sequence(1, 2);
+    Message sent = message(kSend, 1, data, wanted.collective);
     sent.plan = 1;
     group.transports[0]->post({&sent, 1});
     group.transports[1]->sleeping(1);
@@ -367,11 +369,11 @@ TEST_CASE("transport/shm: who sleeps finds a disagreement in few looks, whatever
             if (messages) {
                 group.transports[1]->progress();
             } else {
-                flag_slot(group, 1).shared(turn(0), 0, 0);
+                flag_slot(group, 1).shared(sequence(0), 0, 0);
             }
         }
     };
-    const int rounds = 6 * static_cast<int>(transport::kLooksAsleep);
+    const int rounds = 6 * static_cast<int>(transport::kPollsAsleep);
     for (int i = 0; i < rounds && !flag_slot(group, 1).broken(); ++i) {
         look_elsewhere(before);
         CHECK(flag_slot(group, 1).shared(wanted, 0, 0) == nullptr);
@@ -391,8 +393,8 @@ TEST_CASE("transport/shm: pages of what a group has shared are not kept with its
         transport->establish();
     }
     const auto data = filled(4096, 3);
-    REQUIRE(flag_slot(group, 0).share(turn(0), data.data(), data.size()));
-    const std::byte* const seen = flag_slot(group, 1).shared(turn(0), 0, data.size());
+    REQUIRE(flag_slot(group, 0).share(sequence(0), data.data(), data.size()));
+    const std::byte* const seen = flag_slot(group, 1).shared(sequence(0), 0, data.size());
     REQUIRE(seen != nullptr);
     const std::uint64_t into_page = reinterpret_cast<std::uintptr_t>(seen) % shm::page_bytes();
     const auto has_page = [page = seen - into_page] {
@@ -412,8 +414,8 @@ TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagre
     const Group group(first_ranks(3), {});
     auto data = filled(8, 3);
     auto target = filled(8, 0);
-    const FlagSlotTurn shared = turn(5, 2);
-    Message awaited = message(kRecv, 0, target, shared.sequence);
+    const FlagSlotSequence shared = sequence(5, 2);
+    Message awaited = message(kRecv, 0, target, shared.collective);
     awaited.plan = 1;
     const auto look = [&] {
         unsigned events = 0;
@@ -429,16 +431,16 @@ TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagre
         CHECK(awaited.state == MessageState::failed);
         CHECK(has_disagreed(group, 1));
     }
-    SECTION("but not if it is the same plan's, or of a turn that is over") {
+    SECTION("but not if it is the same plan's, or of a sequence number that is over") {
         const bool same = GENERATE(false, true);
         awaited.plan = same ? shared.plan : awaited.plan;
         CHECK(flag_slot(group, 0).share(shared, data.data(), 8));
-        flag_slot(group, 1).finish(shared.turn + (same ? 0 : 1));
+        flag_slot(group, 1).finish(shared.sequence + (same ? 0 : 1));
         group.transports[1]->post({&awaited, 1});
         CHECK(look() == 0);
         CHECK(awaited.state == MessageState::posted);
         CHECK(group.transports[1]->status().ok());
-        Message late = message(kSend, 1, data, shared.sequence);
+        Message late = message(kSend, 1, data, shared.collective);
         late.plan = awaited.plan;
         group.transports[0]->post({&late, 1});
         CHECK(group.transports[1]->progress() == 1);
@@ -467,10 +469,10 @@ class Sleepy {
         connected_ = transport_->connect(all).ok();
     }
 
-    std::string run(std::uint64_t turns) {
+    std::string run(std::uint64_t sequences) {
         std::string error = connected_ ? "" : "not connected";
-        for (std::uint64_t number = 0; number < turns && error.empty(); ++number) {
-            error = take_turn(number);
+        for (std::uint64_t number = 0; number < sequences && error.empty(); ++number) {
+            error = take_sequence(number);
             transport_->finish(number + 1);
         }
         rank_.barrier();
@@ -488,10 +490,10 @@ class Sleepy {
         return filled(number * 11 % 257, static_cast<int>(number * 3) + rank);
     }
 
-    std::string take_turn(std::uint64_t number) {
+    std::string take_sequence(std::uint64_t number) {
         const auto mine = data(number, rank_.rank());
         if (shares(number, rank_.rank()) &&
-            !await([&] { return transport_->share(turn(number), mine.data(), mine.size()); })) {
+            !await([&] { return transport_->share(sequence(number), mine.data(), mine.size()); })) {
             return "slept too long for room";
         }
         for (Rank peer = 0; peer < rank_.size(); ++peer) {
@@ -500,7 +502,7 @@ class Sleepy {
             }
             const std::byte* seen = nullptr;
             if (!await([&] {
-                    return (seen = transport_->shared(turn(number), peer, 0)) != nullptr;
+                    return (seen = transport_->shared(sequence(number), peer, 0)) != nullptr;
                 })) {
                 return "slept too long for a share";
             }

@@ -183,24 +183,24 @@ TEST_CASE("transport/shm: whether peers get at a buffer is found out for each ca
 namespace {
 
 /// Shared by two processes, before they have heaps.
-struct FlagSlots {
+struct Rendezvous {
     std::array<std::atomic<int>, 3> stage;
     std::array<ShmAddress, 3> address;
 };
 
 /// One in memory that children see, too.
-struct SharedFlagSlot {
-    SharedFlagSlot() {
-        void* const memory = ::mmap(nullptr, sizeof(FlagSlots), PROT_READ | PROT_WRITE,
+struct SharedRendezvous {
+    SharedRendezvous() {
+        void* const memory = ::mmap(nullptr, sizeof(Rendezvous), PROT_READ | PROT_WRITE,
                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         REQUIRE(memory != MAP_FAILED);
-        flag_slot = new (memory) FlagSlots();
+        rendezvous = new (memory) Rendezvous();
     }
-    ~SharedFlagSlot() { ::munmap(flag_slot, sizeof(FlagSlots)); }
-    SharedFlagSlot(const SharedFlagSlot&) = delete;
-    SharedFlagSlot& operator=(const SharedFlagSlot&) = delete;
+    ~SharedRendezvous() { ::munmap(rendezvous, sizeof(Rendezvous)); }
+    SharedRendezvous(const SharedRendezvous&) = delete;
+    SharedRendezvous& operator=(const SharedRendezvous&) = delete;
 
-    FlagSlots* flag_slot;
+    Rendezvous* rendezvous;
 };
 
 void await_stage(const std::atomic<int>& stage, int wanted) {
@@ -213,28 +213,28 @@ struct Member {
     std::unique_ptr<shm::Heap> heap;
     std::unique_ptr<ShmTransport> transport;
 
-    Member(FlagSlots& flag_slot, std::size_t self, std::size_t count = 2,
+    Member(Rendezvous& rendezvous, std::size_t self, std::size_t count = 2,
            const std::vector<HelpedPart>& parts = kParts) {
         auto made_heap = shm::Heap::create({std::uint64_t{1} << 26});
         heap = std::move(*made_heap);
         const std::vector<Rank> ranks = first_ranks(static_cast<Rank>(count));
         auto made = ShmTransport::create(*heap, ranks, static_cast<Rank>(self), {});
         transport = std::move(*made);
-        flag_slot.address[self] = transport->address();
-        await_all(flag_slot, self, count, 1);
-        const Status status = transport->connect(std::span(flag_slot.address).first(count));
+        rendezvous.address[self] = transport->address();
+        await_all(rendezvous, self, count, 1);
+        const Status status = transport->connect(std::span(rendezvous.address).first(count));
         UCG_ASSERT(status.ok());
         HelpedCall call = call_of(0);
         call.parts = parts;
         transport->help()->begin(call);
-        await_all(flag_slot, self, count, 2);
+        await_all(rendezvous, self, count, 2);
     }
 
   private:
-    static void await_all(FlagSlots& flag_slot, std::size_t self, std::size_t count, int stage) {
-        flag_slot.stage[self] = stage;
+    static void await_all(Rendezvous& rendezvous, std::size_t self, std::size_t count, int stage) {
+        rendezvous.stage[self] = stage;
         for (std::size_t i = 0; i < count; ++i) {
-            await_stage(flag_slot.stage[i], stage);
+            await_stage(rendezvous.stage[i], stage);
         }
     }
 };
@@ -243,19 +243,19 @@ struct Member {
 
 TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiting",
           "[ranks][shm][help]") {
-    const SharedFlagSlot shared;
-    FlagSlots& flag_slot = *shared.flag_slot;
+    const SharedRendezvous shared;
+    Rendezvous& rendezvous = *shared.rendezvous;
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        Member mine(flag_slot, 1);
+        Member mine(rendezvous, 1);
         mine.transport->help()->take(kParts[0], 0);
-        flag_slot.stage[1] = 3;
+        rendezvous.stage[1] = 3;
         ::raise(SIGKILL);
     }
-    Member mine(flag_slot, 0);
+    Member mine(rendezvous, 0);
     Help& help = *mine.transport->help();
-    await_stage(flag_slot.stage[1], 3);
+    await_stage(rendezvous.stage[1], 3);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(help.take(kParts[0], 0) == 1U);
@@ -274,21 +274,21 @@ TEST_CASE("transport/shm: a killed rank is noticed by whoever looks at other par
     static const std::vector<HelpedPart> kOfEach = {{0, 0, 1, {0, 1}}, {0, 1, 1, {0, 2}}};
     const int looks = GENERATE(1, 3); // At the other part, in between.
     CAPTURE(looks);
-    const SharedFlagSlot shared;
-    FlagSlots& flag_slot = *shared.flag_slot;
+    const SharedRendezvous shared;
+    Rendezvous& rendezvous = *shared.rendezvous;
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        Member mine(flag_slot, 2, 3, kOfEach);
+        Member mine(rendezvous, 2, 3, kOfEach);
         mine.transport->help()->take(kOfEach[1], 0);
-        flag_slot.stage[2] = 3;
+        rendezvous.stage[2] = 3;
         ::raise(SIGKILL);
     }
     std::unique_ptr<Member> helper; // It has taken a unit and stays away.
-    std::thread joins([&] { helper = std::make_unique<Member>(flag_slot, 1, 3, kOfEach); });
-    Member mine(flag_slot, 0, 3, kOfEach);
+    std::thread joins([&] { helper = std::make_unique<Member>(rendezvous, 1, 3, kOfEach); });
+    Member mine(rendezvous, 0, 3, kOfEach);
     joins.join();
-    await_stage(flag_slot.stage[2], 3);
+    await_stage(rendezvous.stage[2], 3);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(helper->transport->help()->take(kOfEach[0], 0) == 0U);
@@ -310,17 +310,17 @@ TEST_CASE("transport/shm: a killed rank is noticed by whoever looks at other par
 TEST_CASE("transport/shm: who gives up because of a killed rank waits for the living",
           "[ranks][shm][help]") {
     static const std::vector<HelpedPart> kOfAll = {{0, 0, 2, {0, 1, 2}}};
-    const SharedFlagSlot shared;
-    FlagSlots& flag_slot = *shared.flag_slot;
+    const SharedRendezvous shared;
+    Rendezvous& rendezvous = *shared.rendezvous;
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        const Member mine(flag_slot, 2, 3, kOfAll);
+        const Member mine(rendezvous, 2, 3, kOfAll);
         ::raise(SIGKILL);
     }
     std::unique_ptr<Member> helper;
-    std::thread joins([&] { helper = std::make_unique<Member>(flag_slot, 1, 3, kOfAll); });
-    Member mine(flag_slot, 0, 3, kOfAll);
+    std::thread joins([&] { helper = std::make_unique<Member>(rendezvous, 1, 3, kOfAll); });
+    Member mine(rendezvous, 0, 3, kOfAll);
     joins.join();
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
@@ -339,38 +339,38 @@ TEST_CASE("transport/shm: who gives up because of a killed rank waits for the li
 
 TEST_CASE("transport/shm: a number of another PID namespace tells of no death",
           "[ranks][shm][help]") {
-    const SharedFlagSlot shared;
-    FlagSlots& flag_slot = *shared.flag_slot;
+    const SharedRendezvous shared;
+    Rendezvous& rendezvous = *shared.rendezvous;
     const pid_t between = ::fork();
     REQUIRE(between >= 0);
     if (between == 0) {
         if (::unshare(CLONE_NEWPID) != 0) {
-            flag_slot.stage[1] = -1;
+            rendezvous.stage[1] = -1;
             ::_exit(0);
         }
         const pid_t inside = ::fork();
         if (inside == 0) { // There the number of the process outside is nobody's.
-            Member mine(flag_slot, 1);
+            Member mine(rendezvous, 1);
             Help& help = *mine.transport->help();
             const bool taken = help.take(kParts[0], 0) && help.take(kParts[0], 0);
             State state = State::taken;
             for (int i = 0; i < 100'000 && state == State::taken; ++i) {
                 state = help.look(kParts[0], 0);
             }
-            flag_slot.stage[1] = 3;
+            rendezvous.stage[1] = 3;
             ::_exit(taken && state == State::taken ? 0 : 1);
         }
         int status = 0;
         ::_exit(::waitpid(inside, &status, 0) == inside && status == 0 ? 0 : 1);
     }
-    for (int i = 0; i < 20'000 && flag_slot.stage[1] == 0; ++i) {
+    for (int i = 0; i < 20'000 && rendezvous.stage[1] == 0; ++i) {
         ::usleep(1000);
     }
-    if (flag_slot.stage[1] < 0) {
+    if (rendezvous.stage[1] < 0) {
         WARN("no PID namespace can be made here");
     } else {
-        Member mine(flag_slot, 0);
-        await_stage(flag_slot.stage[1], 3);
+        Member mine(rendezvous, 0);
+        await_stage(rendezvous.stage[1], 3);
     }
     int status = 0;
     REQUIRE(::waitpid(between, &status, 0) == between);

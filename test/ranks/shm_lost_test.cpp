@@ -61,7 +61,7 @@ ShmOptions options_with(bool own_processors) {
 
 } // namespace
 
-TEST_CASE("transport/shm: what a rank had announced before it failed is not received",
+TEST_CASE("transport/shm: what a rank had sent an RTS for before it failed is not received",
           "[ranks][shm][lost]") {
     Pair pair(options_with(GENERATE(false, true)));
     if (!pair.kernel_copies()) {

@@ -1,6 +1,6 @@
-// A kernel that copies between ranks at first and refuses later: what was announced then comes
-// another way. The refusal is one that this process has noted itself, at the moment that is to be
-// tested; test/mpi/forbidden.c has real ones.
+// A kernel that copies between ranks at first and refuses later: messages whose RTS was sent then
+// come another way. The refusal is one that this process has noted itself, at the moment that is to
+// be tested; test/mpi/forbidden.c has real ones.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -94,7 +94,7 @@ struct Stream {
     std::vector<Message> recvs;
 };
 
-/// A message of that length leaves by the ring, whoever looks at it: nothing is announced.
+/// A message of that length leaves by the ring, whoever looks at it: no RTS is sent.
 void check_by_ring(ShmGroup& group, std::uint32_t sequence) {
     Stream next(group, 1, 100'000, sequence);
     next.send(0);
@@ -156,7 +156,7 @@ TEST_CASE("transport/shm: what a receiver cannot read any more is sent", "[ranks
     if (!kernel_copies()) {
         return;
     }
-    enum When { announced, half_read, half_pushed, all_read, whens };
+    enum When { rts_sent, half_read, half_pushed, all_read, whens };
     ShmOptions options;
     options.own_processors = GENERATE(false, true);
     ShmGroup group(test::first_ranks(2), options);
@@ -164,7 +164,7 @@ TEST_CASE("transport/shm: what a receiver cannot read any more is sent", "[ranks
     INFO(when);
     Stream stream(group, 1, kBytes);
     stream.send(0);
-    if (when != announced) {
+    if (when != rts_sent) {
         stream.receive(0);
     }
     if (when == half_read) {
@@ -176,7 +176,7 @@ TEST_CASE("transport/shm: what a receiver cannot read any more is sent", "[ranks
     }
     const bool read = stream.recvs[0].state == MessageState::done; // A post may do that.
     access_of(group, 1).refuse_reading();
-    if (when == announced) {
+    if (when == rts_sent) {
         stream.receive(0);
     }
     stream.check();
@@ -297,7 +297,7 @@ TEST_CASE("transport/shm: what lies in the sender's segment is read as before, a
         std::fill(target.begin(), target.end(), std::byte{0});
         group.transports[0]->post({&send, 1});
         group.transports[1]->post({&recv, 1});
-        CHECK(send.state == MessageState::posted); // Announced.
+        CHECK(send.state == MessageState::posted); // Its RTS was sent.
         for (int n = 0; n < 400 && send.state == MessageState::posted; ++n) {
             group.transports[0]->progress();
             group.transports[1]->progress();

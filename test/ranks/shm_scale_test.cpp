@@ -96,12 +96,13 @@ transport::ShmOptions scale_options() {
 
 /// A barrier by the flag slots, and a message around the ring of ranks.
 bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
-    const transport::FlagSlotTurn turn = {0, 0, 0};
-    if (!transport.flag_slots()->share(turn, nullptr, 0)) {
+    const transport::FlagSlotSequence sequence = {0, 0, 0};
+    if (!transport.flag_slots()->share(sequence, nullptr, 0)) {
         return false;
     }
     for (Rank peer = 0; peer < rank.size(); ++peer) {
-        while (peer != rank.rank() && transport.flag_slots()->shared(turn, peer, 0) == nullptr) {
+        while (peer != rank.rank() &&
+               transport.flag_slots()->shared(sequence, peer, 0) == nullptr) {
             ::sched_yield();
         }
     }

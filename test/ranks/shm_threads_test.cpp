@@ -131,7 +131,7 @@ TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][s
     CHECK(target_first == first);
 }
 
-TEST_CASE("transport/shm: what was announced early stays with its sender", "[ranks][shm]") {
+TEST_CASE("transport/shm: a message whose RTS came early stays with its sender", "[ranks][shm]") {
     constexpr std::uint32_t kEarly = 70;         // Marks in more than one word.
     constexpr std::uint64_t kBytes = 1200 << 10; // Read in two pieces.
     ShmOptions options;
@@ -181,8 +181,9 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
     ShmOptions options;
     options.single_copy_bytes_min = 1 << 20;
     options.far_copy_bytes_min = kBytes;
-    // How many of some messages are announced, and not copied, if reads from so long on are far.
-    const auto announced = [&](std::uint64_t bytes, std::uint32_t near_ns) {
+    // How many of some messages leave by an RTS, and not by the ring, if reads that take so long or
+    // longer are far.
+    const auto sent_by_rts = [&](std::uint64_t bytes, std::uint32_t near_ns) {
         options.near_ns = near_ns;
         Group group(first_ranks(2), options);
         unsigned count = 0;
@@ -204,12 +205,12 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
         WARN("this kernel refuses process_vm_readv");
         return;
     }
-    CHECK(announced(kBytes, 1U << 31) == 0);
+    CHECK(sent_by_rts(kBytes, 1U << 31) == 0);
     // Whatever a read takes here, it is far by one of these limits.
     bool by_any = false;
     for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
-        by_any = announced(kBytes, near_ns) > 0;
-        CHECK(announced(kBytes - 1, near_ns) == 0);
+        by_any = sent_by_rts(kBytes, near_ns) > 0;
+        CHECK(sent_by_rts(kBytes - 1, near_ns) == 0);
     }
     CHECK(by_any);
 }
@@ -303,7 +304,7 @@ TEST_CASE("transport/shm: who waits for a rank that has disagreed learns of it",
     group.transports[2]->post({&next, 1});
     group.transports[0]->post({&send, 1});
     group.transports[1]->post({&wrong, 1});
-    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
+    for (std::uint32_t i = 0; i < 3 * transport::kPollsInVain; ++i) {
         group.transports[1]->progress();
         group.transports[2]->progress();
     }
@@ -320,7 +321,7 @@ TEST_CASE("transport/shm: who waits for a rank that another transport failed lea
     Message awaited = message(kRecv, 0, target, 0);
     group.transports[1]->post({&awaited, 1});
     group.transports[0]->abandon();
-    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
+    for (std::uint32_t i = 0; i < 3 * transport::kPollsInVain; ++i) {
         group.transports[1]->progress();
     }
     CHECK(awaited.state == MessageState::failed);
@@ -503,12 +504,12 @@ TEST_CASE("transport/shm: a message that is read half where it arrived fails wit
 namespace {
 
 /// What rank `rank` of two has seen of its peer after an exchange of `mine`.
-std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint64_t turn,
+std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint64_t sequence,
                                  const std::vector<std::byte>& mine, std::uint32_t looks) {
     const transport::FlagSlotRead read = {static_cast<Rank>(1 - rank), mine.size()};
     const std::byte* place = nullptr;
     const transport::FlagSlotExchange exchange = {
-        .turn = {turn, static_cast<std::uint32_t>(turn), 7},
+        .sequence = {sequence, static_cast<std::uint32_t>(sequence), 7},
         .data = mine.data(),
         .bytes = mine.size(),
         .reads = {&read, 1},
@@ -524,16 +525,16 @@ std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint
 
 TEST_CASE("transport/shm: an exchange looks for what its peer is about to share", "[ranks][shm]") {
     constexpr std::uint32_t kForEver = ~std::uint32_t{0};
-    constexpr std::uint64_t kTurns = 100;
+    constexpr std::uint64_t kSequences = 100;
     const std::size_t bytes = GENERATE(0U, 8U, 1000U);
     Group group(first_ranks(2), {});
     std::string errors[2];
     group.run([&](std::size_t rank) {
-        for (std::uint64_t turn = 0; turn < kTurns; ++turn) {
-            const auto mine = filled(bytes, static_cast<std::uint8_t>(2 * turn + rank));
-            const auto theirs = filled(bytes, static_cast<std::uint8_t>(2 * turn + 1 - rank));
-            if (exchanged(group, rank, turn, mine, kForEver) != theirs) {
-                errors[rank] = "turn " + std::to_string(turn) + " was not seen";
+        for (std::uint64_t sequence = 0; sequence < kSequences; ++sequence) {
+            const auto mine = filled(bytes, static_cast<std::uint8_t>(2 * sequence + rank));
+            const auto theirs = filled(bytes, static_cast<std::uint8_t>(2 * sequence + 1 - rank));
+            if (exchanged(group, rank, sequence, mine, kForEver) != theirs) {
+                errors[rank] = "sequence number " + std::to_string(sequence) + " was not seen";
             }
         }
     });

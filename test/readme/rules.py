@@ -64,7 +64,7 @@ RULES = [
     Rule(r"perf/aapc/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"perf/recursive_multiplying/run.*", unless="minutes; suite cluster runs it with --smoke"),
     Rule(r"mpirun -N 1 ucg_tune network .*", ((r".*", "build/tools/ucg_tune network --help"),),
-         prints="--meet"),
+         prints="--bootstrap"),
     Rule(r"ucg_tune (memory|network)( .*)?", unless="measures for seconds, and writes a profile"),
     Rule(r"ucg_tune import-ucx-perftest", unless="names a command in passing"),
     Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),

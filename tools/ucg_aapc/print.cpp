@@ -21,7 +21,7 @@ Tree tree_of(const topo::Cluster& cluster) {
     return tree;
 }
 
-/// Text that grows.
+/// A text that is appended to.
 class Text {
   public:
     template <typename... Args>
@@ -73,7 +73,7 @@ void print_head(const Plan& plan, Text& text) {
     }
 }
 
-/// A column of the table: the messages that leave a subtree, or stay in it.
+/// A column of the table: the messages that leave one subtree, or those that stay in it.
 struct Column {
     std::uint32_t subtree = 0;
     bool local = false;

@@ -1,4 +1,4 @@
-// The schedule of a whole cluster, and how it looks to people and to programs.
+// The alltoall schedule of a whole cluster, and how it is printed for people and for programs.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace ucg::aapc {
 
-/// Members are machines, by their number in the cluster.
+/// The schedule of an alltoall among all machines of a cluster. Its members are the machines, by
+/// their number in the cluster.
 class Plan {
   public:
-    /// Borrows `cluster`, which has two machines at least. Finds all synchronisations.
+    /// Borrows `cluster`, which has two machines at least. Finds all phases and synchronisations.
     explicit Plan(const topo::Cluster& cluster);
-    Plan(const Plan&) = delete; // The phases refer to the layout here.
+    Plan(const Plan&) = delete; // The phases refer to layout_.
     Plan& operator=(const Plan&) = delete;
 
     const topo::Cluster& cluster() const { return cluster_; }
@@ -33,18 +34,19 @@ class Plan {
     std::vector<Sync> syncs_;
 };
 
-/// Load, bottleneck, peak throughput, root, the phases as table 4 of Faraj and Yuan, and who waits
-/// for whom.
+/// Returns load, bottleneck, peak throughput, root, the phases in the form of table 4 of Faraj and
+/// Yuan, and which message waits for which.
 std::string to_table(const Plan& plan);
 
 /// {"machines": [names], "root": name, "load": L, "phases": [[[source, destination], ...], ...],
 /// "syncs": [{"from", "to", "after": [phase, [source, destination]], "before": [...]}, ...]}
 std::string to_json(const Plan& plan);
 
-/// The tree, with loads, and the subtrees of the root numbered.
+/// Returns the tree with the load of each link, and with the subtrees of the root numbered, for
+/// Graphviz.
 std::string to_dot(const Plan& plan);
 
-/// What aapc::parse_listed reads.
+/// Returns the schedule in the form that aapc::parse_listed reads.
 std::string to_schedule_file(const Plan& plan);
 
 } // namespace ucg::aapc

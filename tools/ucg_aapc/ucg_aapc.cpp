@@ -6,7 +6,7 @@
 namespace ucg::tools {
 namespace {
 
-/// What --format offers.
+/// The formats that --format offers.
 enum class Form { text, json, dot, schedule };
 std::string_view name(Form form) {
     switch (form) {

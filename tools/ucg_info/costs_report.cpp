@@ -59,7 +59,7 @@ std::string CostsReport::messages() const {
 }
 
 std::string CostsReport::copies() const {
-    constexpr double kRanksPerCpu = 2; // Some more than one.
+    constexpr double kRanksPerCpu = 2; // Any number above one.
     const cost::MemoryModel& memory = profile_.profile.memory;
     return fmt::format(
         "  single copies  {} ({})\n"

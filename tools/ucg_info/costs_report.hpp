@@ -1,4 +1,4 @@
-// What ucg_info tells of the costs that algorithms are chosen by.
+// What ucg_info prints about the costs by which algorithms are chosen.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ucg::tools {
 
-/// What plans are chosen by here, and where each figure comes from.
+/// The costs by which algorithms are chosen here, with the origin of each figure.
 class CostsReport {
   public:
     explicit CostsReport(const capi::Config& config);
 
     std::string text() const;
-    Status status() const { return status_; } ///< Why there are none; success if there are.
+    Status status() const { return status_; } ///< Why there are no costs; success if there are.
     nlohmann::ordered_json json() const;
 
   private:
@@ -28,10 +28,10 @@ class CostsReport {
     Status status_;
     capi::LoadedProfile profile_;
     capi::SingleCopies copies_;
-    std::string far_origin_;            ///< Of single copies between cores that share no cache.
-    std::string oversubscribed_origin_; ///< Of single copies where ranks share processors.
+    std::string far_origin_;            ///< Origin of the threshold between far cores.
+    std::string oversubscribed_origin_; ///< The same where ranks share processors.
     std::string processor_;
-    std::string built_in_; ///< What is built in, and for which processors.
+    std::string built_in_; ///< Which costs are built in, for which processors.
 };
 
 } // namespace ucg::tools

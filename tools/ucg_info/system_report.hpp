@@ -1,4 +1,4 @@
-// What ucg_info --report tells of the system, for a report of a fault.
+// What ucg_info --report prints about the system, for reports of faults.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ucg::tools {
 
-/// The system, what it allows this process, and the variables by which users steer UCG, UCX, Open
-/// MPI and PMIx. Values of others are not shown.
+/// The system, what it allows this process, and the environment variables that set up UCG, UCX,
+/// Open MPI and PMIx. No other variables are shown.
 class SystemReport {
   public:
     SystemReport();

@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Which program this is.
+/// How this program was built, and against which UCX.
 struct Build {
     std::string compiler = UCG_BUILD_COMPILER;
     std::string options = UCG_BUILD_OPTIONS;
@@ -56,7 +56,7 @@ Json build_json(const Build& build) {
 /// The machine and what this process may use of it.
 class MachineReport {
   public:
-    /// `named`: by UCG_MACHINE; without cores: none is.
+    /// `named` is the machine that UCG_MACHINE names; it has no cores if the variable is not set.
     MachineReport(topo::Machine machine, topo::Machine named)
         : machine_(std::move(machine)), named_(std::move(named)) {}
 
@@ -102,7 +102,7 @@ class MachineReport {
     unsigned cpu_count_ = topo::usable_cpu_count();
 };
 
-/// What shared memory can do here: found out by making a heap, of which no page is used.
+/// What shared memory can do here, found by making a heap of which no page is used.
 class ShmReport {
   public:
     explicit ShmReport(const capi::Config& config) : enabled_(config.shm_enabled()) {
@@ -149,7 +149,7 @@ class ShmReport {
     }
 
   private:
-    /// What groups of some sizes take of each process's heap.
+    /// Returns what groups of some sizes take from each process's heap.
     std::string footprints() const {
         std::string text;
         for (const std::uint32_t ranks : {2U, 16U, 128U}) {
@@ -181,7 +181,7 @@ class ShmReport {
     shm::MemoryBudget budget_ = shm::memory_budget();
 };
 
-/// What UCX offers here: found out by opening it as a program would.
+/// What UCX offers here, found by opening it as a program would.
 class UcxReport {
   public:
     explicit UcxReport(const capi::Config& config)
@@ -282,7 +282,7 @@ class TopologyReport {
     capi::LoadedTopology found_;
 };
 
-/// What of all this is wanted; nothing chosen: all but the variables.
+/// The parts of the report that are wanted. If none is chosen, all but the variables are.
 struct Selection {
     bool version = false;
     bool build = false;
@@ -290,7 +290,7 @@ struct Selection {
     bool transports = false;
     bool costs = false;
     bool config = false;
-    bool report = false; ///< All of that, with the system and the environment.
+    bool report = false; ///< All parts, with the system and the environment.
 
     bool everything() const {
         return report || (!version && !build && !tree && !transports && !costs && !config);
@@ -352,15 +352,15 @@ class Report {
         if (selection_.config || selection_.report) {
             json["config"] = config_json();
         }
-        // Settings and paths are whatever bytes the user gave.
+        // Settings and paths can contain any bytes.
         return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
     }
 
-    /// A profile that the library could not use ends jobs without UCG.
+    /// Returns a failure if the library cannot use the profile, since jobs then end without UCG.
     Status costs_status() const { return CostsReport(config_).status(); }
 
   private:
-    /// The lines "UCG_NAME=value" of the text, as an object.
+    /// Returns the lines "UCG_NAME=value" of the text as an object.
     Json config_json() const {
         Json json = Json::object();
         const std::string text = config_.to_text();

@@ -23,7 +23,7 @@ class Command {
     CLI::App& app_;
 };
 
-/// Each adds a subcommand to `parent`, which must outlive the command.
+/// Each of these adds a subcommand to `parent`, which must outlive the command that is returned.
 std::unique_ptr<Command> make_list_command(CLI::App& parent);
 std::unique_ptr<Command> make_show_command(CLI::App& parent);
 std::unique_ptr<Command> make_verify_command(CLI::App& parent);

@@ -1,4 +1,4 @@
-// ucg_plan explain: why the planner chooses what it chooses.
+// ucg_plan explain: shows the planner's choice and its reasons.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -20,16 +20,16 @@ using Json = nlohmann::ordered_json;
 
 struct Ineligible {
     std::string_view name;
-    std::string needs; ///< That is not there.
+    std::string needs; ///< The first need that is not met.
 };
 
 struct Verdict {
     std::vector<plan::Candidate> candidates; ///< Cheapest first; the first is chosen.
     std::vector<Ineligible> ineligible;
-    std::string asked_for = {}; ///< For a request of that size; empty: nothing.
-    std::string refusal = {};   ///< Why that does not serve; empty if it does.
+    std::string asked_for = {}; ///< The algorithm asked for at this size; empty: none.
+    std::string refusal = {};   ///< Why that one is not eligible; empty if it is.
 
-    /// What will run: what was asked for, if it serves.
+    /// Returns the algorithm that will run: the one asked for, if it is eligible.
     std::string_view chosen() const {
         return asked_for.empty() || !refusal.empty() ? candidates.front().algorithm->name
                                                      : std::string_view(asked_for);
@@ -52,7 +52,7 @@ Verdict judge(const plan::Facts& real, const graph::Request& request, Rank rank,
     return verdict;
 }
 
-/// What of the list of algorithms by size applies, and why it does not serve.
+/// Returns which entry of the list of algorithms by size applies, and why it is not eligible.
 std::string asked_text(const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
     const std::string list = to_text(asked);
     if (list.empty()) {
@@ -185,7 +185,7 @@ class ExplainCommand final : public Command {
     }
 
   private:
-    /// By the option, else by the variable that the library would read.
+    /// Returns the list of algorithms that the option gives, else that of the library's variable.
     Result<plan::AlgorithmsBySize> asked_for(graph::Collective collective) const {
         if (!wanted_.empty()) {
             return plan::parse_algorithms_by_size(collective, wanted_);

@@ -15,7 +15,7 @@ using graph::Collective;
 
 constexpr std::uint64_t kElementBytes = 8;
 
-/// Is `bytes` of a request what one rank's block has?
+/// Returns whether `bytes` of a request is the length of one rank's block.
 bool has_blocks(Collective collective) {
     switch (collective) {
     case Collective::allgather:
@@ -39,14 +39,15 @@ bool has_blocks(Collective collective) {
     return false;
 }
 
-/// What ranks do beside the collectives on the right.
+/// What ranks do in addition to the collectives on the right.
 enum class Beside : std::uint8_t {
     nothing,
-    message,   ///< Each sends its vector to the next one.
-    reduction, ///< Each combines two vectors.
+    message,   ///< Each rank sends its vector to the next one.
+    reduction, ///< Each rank combines two vectors.
 };
 
-/// Whoever does the work of the collective on the left does no less.
+/// A guideline: the collectives on the right do the work of the collective on the left, so that
+/// they should take no less time.
 struct Guideline {
     Collective left;
     std::array<Collective, 2> right;
@@ -78,7 +79,7 @@ constexpr Collective kMonotone[] = {
     Collective::scan,    Collective::exscan,  Collective::reduce_scatter_block,
     Collective::alltoall};
 
-/// What the planner predicts of one collective.
+/// Returns what the planner predicts for one collective.
 plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::uint64_t total) {
     const auto ranks = static_cast<std::uint64_t>(facts.placement.rank_count());
     Question question;
@@ -132,7 +133,7 @@ GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::
 
 std::vector<GuidelineCheck> check_guidelines(const plan::Facts& facts,
                                              const std::vector<std::uint64_t>& bytes) {
-    // Whole elements for each rank.
+    // Totals are rounded up to whole elements for each rank.
     const std::uint64_t unit =
         kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());
     std::vector<std::uint64_t> totals;

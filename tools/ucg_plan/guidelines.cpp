@@ -1,4 +1,4 @@
-// ucg_plan guidelines: where predictions contradict one another.
+// ucg_plan guidelines: shows where predictions contradict one another.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// ucg_plan list: the planner's table.
+// ucg_plan list: prints the planner's table.
 #include <algorithm>
 #include <optional>
 
@@ -72,11 +72,12 @@ class ListCommand final : public Command {
   private:
     struct Row {
         const plan::Algorithm* algorithm = nullptr;
-        std::optional<bool> eligible; ///< Unknown unless a request was given.
-        std::string unmet;            ///< Of the needs, where it is not eligible.
+        std::optional<bool> eligible; ///< No value unless a request was given.
+        std::string unmet;            ///< The needs that are not met, if it is not eligible.
     };
 
-    /// Without a collective the request is asked of each one.
+    /// Determines whether the row is eligible. Without --collective, each row is asked about its
+    /// own.
     void judge(Row& row, const plan::Facts& facts) const {
         Question question = options_.question(facts.placement, facts.network != nullptr);
         question.collective = row.algorithm->collective;

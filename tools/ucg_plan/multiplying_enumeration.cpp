@@ -11,7 +11,7 @@ using namespace plan;
 namespace {
 
 /// Writes one schedule after another into the same phases. All functions that enumerate return
-/// whether to go on.
+/// whether to continue.
 class Enumeration {
   public:
     Enumeration(Rank rank_count, const EnumerationBounds& bounds,
@@ -34,7 +34,7 @@ class Enumeration {
         return true;
     }
 
-    /// Products and merges for `count` ranks.
+    /// Enumerates products and merges for `count` ranks.
     bool inside(Rank count) {
         remainder_ = 0;
         if (!factors(count, bounds_.base_max)) {
@@ -49,8 +49,8 @@ class Enumeration {
         return true;
     }
 
-    /// Extends the factors so far by all products that come to `rest`, of bases up to `largest`
-    /// where only falling ones are wanted.
+    /// Extends the factors chosen so far by all products that equal `rest`. If only falling orders
+    /// are wanted, bases do not exceed `largest`.
     bool factors(Rank rest, Rank largest) {
         if (rest == 1) {
             return complete();
@@ -58,7 +58,7 @@ class Enumeration {
         const Rank base_max = std::min(rest, largest);
         for (Rank base = base_max; base >= 2; --base) {
             if (rest % base != 0) {
-                base = std::min(base, rest / 2 + 1); // No divisor lies between.
+                base = std::min(base, rest / 2 + 1); // No divisor lies in between.
                 continue;
             }
             factors_.push_back(base);
@@ -77,16 +77,17 @@ class Enumeration {
             return emit(factors_);
         }
         if (factors_.size() < 2) {
-            return true; // The first phase and the last are two.
+            return true; // Merges need a first and a last phase.
         }
         return bounds_.orders == Orders::every ? emit(factors_) : choose_ends();
     }
 
-    /// Each of the factors as the first, each of the others as the last.
+    /// Tries each of the factors as the first, with each of the others as the last.
     bool choose_ends() {
         for (std::size_t first = 0; first < factors_.size(); ++first) {
             for (std::size_t last = 0; last < factors_.size(); ++last) {
-                // Of equal factors, always the first ones: the same schedule comes once.
+                // Of equal factors, only the first ones are tried, so that no schedule occurs
+                // twice.
                 if (first == last || repeats(first, factors_.size()) || repeats(last, first)) {
                     continue;
                 }
@@ -105,7 +106,8 @@ class Enumeration {
         return true;
     }
 
-    /// Is there an equal factor before `place`, but for the one at `taken`?
+    /// Returns whether a factor before `place`, other than the one at `taken`, equals that at
+    /// `place`.
     bool repeats(std::size_t place, std::size_t taken) const {
         return place > 0 && factors_[place - 1] == factors_[place] &&
                (place - 1 != taken || (place > 1 && factors_[place - 2] == factors_[place]));
@@ -144,7 +146,7 @@ class Enumeration {
     Rank rank_count_;
     EnumerationBounds bounds_;
     const std::function<bool(const MultiplyingSchedule&)>& visit_;
-    Phase collapse_{PhaseKind::collapse, 0, 0, 0}; ///< Base 0: none.
+    Phase collapse_{PhaseKind::collapse, 0, 0, 0}; ///< Base 0: there is no collapse.
     Rank remainder_ = 0;
     std::vector<Rank> factors_;
     std::vector<Rank> arranged_;

@@ -1,6 +1,6 @@
-// What the planner knows besides the question and the placement: --profile, the costs that it
-// compares algorithms with; --staging, --flag-slots and --shared-heap, what ranks of a host read of
-// one another.
+// Options for what the planner knows besides the question and the placement: --profile names the
+// costs by which it compares algorithms; --staging, --flag-slots and --shared-heap say which memory
+// of one another the ranks of a host can read.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace ucg::tools {
 
 class ProfileOption {
   public:
-    /// `question`: says whether costs are this machine's where nothing else is said. Outlives this
-    /// object.
+    /// `question` says whether this machine's costs are the default; null: they are not. It must
+    /// outlive this object.
     void add_option(CLI::App& app, const QuestionOptions* question = nullptr) {
         question_ = question;
         app.add_option("--profile", path_,
@@ -55,7 +55,8 @@ class ProfileOption {
             ->type_name("NUMBER");
     }
 
-    /// All of it must outlive the result; `network` is null where links are not known.
+    /// Returns the planner's facts. Both references and `network`, which is null where links are
+    /// not known, must outlive the result.
     plan::Facts facts(const topo::Placement& placement, const cost::Profile& profile,
                       const plan::Network* network = nullptr) const {
         return {placement,
@@ -113,12 +114,12 @@ class ProfileOption {
     const QuestionOptions* question_ = nullptr;
     std::string path_;
     std::string network_ = std::string(cost::name(cost::NetworkKind::unknown));
-    double message_ns_ = 0; ///< 0: nothing was said.
+    double message_ns_ = 0; ///< 0: the option was not given.
     std::uint64_t staging_bytes_ = 1 << 20;
     std::uint64_t flag_slot_bytes_ = 8 << 10;
     bool no_kernel_copies_ = false;
     bool buffers_mapped_ = false;
-    double ranks_per_cpu_ = 0; ///< 0: nothing was said.
+    double ranks_per_cpu_ = 0; ///< 0: the option was not given.
 };
 
 } // namespace ucg::tools

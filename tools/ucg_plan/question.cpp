@@ -18,7 +18,7 @@ std::uint64_t block(const Question& question, Rank index) {
                                    : question.blocks[static_cast<std::size_t>(index)];
 }
 
-/// Blocks end to end, of which the first is block `first` of the question.
+/// Returns blocks that lie end to end, beginning with block `first` of the question.
 Blocks blocks_from(const Question& question, Rank first) {
     Blocks blocks;
     std::uint64_t offset = 0;
@@ -31,7 +31,8 @@ Blocks blocks_from(const Question& question, Rank first) {
     return blocks;
 }
 
-/// Of the blocks that ranks send one another: rank r keeps block 2r mod ranks.
+/// Returns the mean length of the blocks that ranks send one another: rank r keeps block 2r mod
+/// ranks.
 std::uint64_t mean_block(const Question& question) {
     const auto ranks = static_cast<std::uint64_t>(question.rank_count);
     if (question.blocks.empty() || ranks == 1) {
@@ -44,7 +45,8 @@ std::uint64_t mean_block(const Question& question) {
     return divide_up(total, ranks * (ranks - 1));
 }
 
-/// Ranks form a ring: the first block goes down and comes from above, the second the other way.
+/// Sets the blocks of a ring: the first block goes down and comes from above, the second one the
+/// other way.
 void add_ring(Request& request, const Question& question, Rank rank) {
     const Rank above = (rank + 1) % question.rank_count;
     const Rank below = (rank + question.rank_count - 1) % question.rank_count;
@@ -169,7 +171,7 @@ std::string to_options(const Question& question) {
 topo::Placement spread(Rank rank_count, Rank hosts) {
     UCG_ASSERT(hosts >= 1 && hosts <= rank_count);
     const Rank fewest = rank_count / hosts;
-    const Rank larger = rank_count % hosts; // These hosts come first, with one rank more.
+    const Rank larger = rank_count % hosts; // Hosts with one rank more; they come first.
     const Rank on_larger = larger * (fewest + 1);
     return on_hosts(rank_count, [=](Rank rank) {
         return rank < on_larger ? rank / (fewest + 1) : larger + (rank - on_larger) / fewest;
@@ -281,7 +283,7 @@ void QuestionOptions::check() const {
                                    hosts_count_, ranks_per_host_count_));
     }
     const Rank ranks = rank_count();
-    if (ranks == 0) { // The rest must wait for the placement file.
+    if (ranks == 0) { // The other checks must wait for the placement file.
         return;
     }
     if (root_->count() > 0 && question_.root >= ranks) {

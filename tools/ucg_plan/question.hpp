@@ -1,4 +1,4 @@
-// What is asked of the planner, in the terms of a command line: one collective call by all ranks.
+// What the planner is asked, as a command line says it: one collective call by all ranks.
 #pragma once
 
 #include <cstdint>
@@ -24,30 +24,32 @@ struct Question {
     bool in_place = false;
     bool commutative = true;
     bool nonblocking = false;
-    /// Ranks have agreed on what a block of an alltoallv has in the mean, as those of the library
-    /// do where they know the links between their hosts.
+    /// Whether the ranks have agreed on the mean length of the blocks of an alltoallv, as ranks of
+    /// the library do where they know the links between their hosts.
     bool mean_block_known = false;
 };
 
-/// What `rank` asks for. Blocks lie end to end. alltoallv: rank r sends block (r + p) mod ranks to
-/// rank p, so that lengths differ and MPI_IN_PLACE is possible. In place: at the root only, for
-/// collectives that have one.
+/// Returns what `rank` asks for. Blocks lie end to end. For alltoallv, rank r sends block (r + p)
+/// mod ranks to rank p, so that lengths differ and MPI_IN_PLACE is possible. For collectives that
+/// have a root, only the root is in place.
 graph::Request request_of(const Question& question, Rank rank);
 
-/// "allreduce of 8 bytes among 6 ranks, in place".
+/// Returns for example "allreduce of 8 bytes among 6 ranks, in place".
 std::string describe(const Question& question);
 
-/// The options of `ucg_plan show` that ask it again, without the placement.
+/// Returns the options of `ucg_plan show` that ask this question, without those of the placement.
 std::string to_options(const Question& question);
 
-/// `rank_count` ranks in rising order on `hosts` hosts, as evenly as possible: the first ones have
-/// one rank more where it does not come out even. REQUIRES: 1 <= hosts <= rank_count.
+/// Places `rank_count` ranks in rising order on `hosts` hosts, as evenly as possible: if the
+/// division leaves a remainder, the first hosts have one rank more. REQUIRES: 1 <= hosts <=
+/// rank_count.
 topo::Placement spread(Rank rank_count, Rank hosts);
 
-/// The same on hosts of `ranks_per_host` ranks each, the last with what is left.
+/// Places ranks in rising order on hosts of `ranks_per_host` ranks each; the last host has the
+/// remaining ones.
 topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host);
 
-/// "6 ranks on 2 hosts".
+/// Returns for example "6 ranks on 2 hosts".
 std::string describe(const topo::Placement& placement);
 
 /// Adds an option for a size in bytes, or for a list of them: "8", "64k", "0,8,1M" (powers of
@@ -60,29 +62,30 @@ CLI::Option* add_size_option(CLI::App& app, const std::string& flag, T& value,
     return option;
 }
 
-/// The group of options that ask a question and place the ranks.
+/// The options that ask a question and place the ranks.
 class QuestionOptions {
   public:
     enum class Needs { nothing, collective };
 
-    /// This object must outlive the parsing.
+    /// Adds the options. This object must outlive the parsing.
     void add_options(CLI::App& app, Needs needs);
 
-    /// To be called when all options are parsed: what CLI11's own checks cannot see. Throws
+    /// Checks what CLI11's own checks cannot see. To be called when all options are parsed. Throws
     /// CLI::ParseError.
     void check() const;
 
     bool has_collective() const { return !collective_->empty(); }
-    /// Was anything asked beyond the collective?
+    /// Returns whether an option about the ranks was given: their number, the hosts or the
+    /// placement.
     bool is_asked() const { return ranks_->count() + hosts_->count() + placement_->count() > 0; }
 
-    /// Are costs to be this machine's as well?
+    /// Returns whether the costs are to be those of this machine, too.
     bool on_this_machine() const { return this_machine_ || unbound_; }
 
-    /// Where the ranks are. Fails if the placement file, or this machine, cannot be read.
+    /// Returns where the ranks are. Fails if the placement file, or this machine, cannot be read.
     Result<topo::Placement> placement() const;
-    /// The question to the ranks of that placement, which know the links between their hosts or
-    /// not.
+    /// Returns the question to the ranks of `placement`. `links_known`: whether they know the links
+    /// between their hosts.
     Question question(const topo::Placement& placement, bool links_known = false) const;
 
     graph::Collective collective() const { return question_.collective; }

@@ -24,10 +24,10 @@ bool begins_schedule(std::string_view line) {
     return word != std::string_view::npos && line.substr(word, 9) == "schedule ";
 }
 
-/// Schedules one after the other; each begins with its header line.
+/// Parses schedules that follow one another; each begins with its header line.
 Result<Schedules> parse_texts(std::string_view text) {
     Schedules schedules;
-    std::string part; // Empty lines stand for those before it, so that line numbers are right.
+    std::string part; // Empty lines replace earlier parts, to keep line numbers right.
     std::size_t lines = 0;
     bool has_header = false;
     const auto finish_part = [&]() -> Status {
@@ -115,7 +115,7 @@ Status check_ranks(const Schedules& schedules) {
     return {};
 }
 
-/// Finds the question that the ranks must have asked.
+/// Infers the question that the ranks must have been asked.
 class Inference {
   public:
     Inference(const Schedules& schedules, const Hints& hints)
@@ -153,7 +153,8 @@ class Inference {
   private:
     const Schedule& at_root() const { return schedules_[static_cast<std::size_t>(question_.root)]; }
 
-    /// The one rank that has the buffer which only a root has. Without any bytes any root will do.
+    /// Returns the rank that has the buffer which only a root has. If no rank has any bytes any
+    /// root will do.
     Rank find_root() const {
         const auto sends = [](const Schedule& schedule) { return schedule.input_bytes > 0; };
         const auto receives = [](const Schedule& schedule) { return schedule.output_bytes > 0; };
@@ -185,7 +186,7 @@ class Inference {
         }
     }
 
-    /// Each rank's own block; empty where that does not show.
+    /// Returns the length of each rank's own block; empty where the schedules do not show it.
     std::vector<std::uint64_t> find_blocks() const {
         switch (question_.collective) {
         case Collective::allgatherv:
@@ -211,7 +212,7 @@ class Inference {
         return blocks;
     }
 
-    /// A rank sends two blocks of one length.
+    /// Returns the lengths of single blocks, where a rank sends two blocks of equal length.
     static std::vector<std::uint64_t> halves(std::vector<std::uint64_t> bytes) {
         for (std::uint64_t& both : bytes) {
             both /= 2;
@@ -219,7 +220,8 @@ class Inference {
         return bytes;
     }
 
-    /// In place the root has no buffer for its own block alone: it is what `total` leaves for it.
+    /// Returns the blocks with that of the root. In place the root has no buffer for its own block
+    /// alone: its length is the rest of `total`.
     std::vector<std::uint64_t> with_root(std::vector<std::uint64_t> blocks,
                                          std::uint64_t total) const {
         if (question_.in_place) {

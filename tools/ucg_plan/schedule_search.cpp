@@ -22,7 +22,7 @@ bool cheaper(const PricedSchedule& a, const PricedSchedule& b) {
     return a.text.size() != b.text.size() ? a.text.size() < b.text.size() : a.text < b.text;
 }
 
-/// Prices of phases that no link between the ranks undercuts.
+/// Lower bounds of the times of phases, over all links between the ranks.
 class PhaseBounds {
   public:
     explicit PhaseBounds(const SearchQuestion& question)
@@ -52,7 +52,7 @@ class PhaseBounds {
     }
 
   private:
-    /// Those between any two ranks, or one of them where all links are equal.
+    /// Returns the distances between any two ranks, or a single one where all links are equal.
     static std::vector<topo::Distance> distances_of(const SearchQuestion& question) {
         std::array<bool, topo::kDistanceCount> found{};
         const Rank count = question.request.rank_count;
@@ -76,7 +76,7 @@ class PhaseBounds {
     std::uint64_t bytes_;
 };
 
-/// Is what cost::factored_ns() sums up what a simulation comes to?
+/// Returns whether the sum that cost::factored_ns() computes equals the simulated time.
 bool is_closed(const SearchQuestion& question, const MultiplyingSchedule& schedule) {
     const sim::Network& network = question.options.network;
     return (std::holds_alternative<cost::Postal>(network) ||
@@ -86,10 +86,11 @@ bool is_closed(const SearchQuestion& question, const MultiplyingSchedule& schedu
                        [](const Phase& phase) { return phase.kind == PhaseKind::factor; });
 }
 
-/// The sum of phases on the path of what leaves last and is waited for: in each phase the last
-/// message of a rank begins once its own reduction of the phase before has ended, and its receiver
-/// goes on from there. A collapse delays the first rank on it. The last of an expand need not be on
-/// it: who expands has at least done the phases with nobody late.
+/// Returns the sum of phases on a path of messages that leave last and are waited for: in each
+/// phase the last message of a rank begins once the rank's reduction in the phase before has ended,
+/// and the receiver continues from there. A collapse delays the first rank of the path. The last
+/// message of an expand need not be on it: the rank that expands has at least done the phases with
+/// nobody late.
 double bound_ns(const PhaseBounds& bounds, const MultiplyingSchedule& schedule) {
     double late_ns = 0;
     double on_time_ns = 0;
@@ -114,7 +115,7 @@ double bound_ns(const PhaseBounds& bounds, const MultiplyingSchedule& schedule) 
             break;
         }
         case PhaseKind::inverse_merge:
-            // Of the last rank on the path, only what each has to send is known.
+            // For the last rank on the path, only the time to send its own messages is known.
             late_ns += bounds.arrival_ns(phase.base - 1 + phase.count / phase.groups) + reduce_ns;
             on_time_ns += exchange_ns + reduce_ns;
             break;
@@ -123,8 +124,8 @@ double bound_ns(const PhaseBounds& bounds, const MultiplyingSchedule& schedule) 
     return std::max(late_ns, on_time_ns + expand_ns);
 }
 
-/// The simulator rounds each price to a picosecond; a path has fewer steps than there are ranks
-/// times phases.
+/// Returns a bound of the simulator's rounding: it rounds each price to a picosecond, and a path
+/// has fewer steps than there are ranks times phases.
 double rounding_ns(const SearchQuestion& question) {
     return 0.001 * question.request.rank_count;
 }
@@ -135,7 +136,8 @@ class Search {
         : question_(question), progress_(progress), bounds_(question) {}
 
     Result<SearchResult> run() {
-        // What looks cheapest gives a price that bounds must undercut to be remembered at all.
+        // The schedules with the least bounds are priced first; a bound above the resulting price
+        // rules a schedule out.
         if (Status status = gather_first(); !status.ok()) {
             return status;
         }
@@ -149,7 +151,7 @@ class Search {
     }
 
   private:
-    /// Calls visit(bound, schedule) for each schedule within the limit.
+    /// Enumerates the schedules up to the limit, and calls visit(bound, schedule) for each.
     template <typename Visit>
     void enumerate(std::string_view stage, Visit visit) {
         result_.enumerated = 0;
@@ -170,7 +172,7 @@ class Search {
 
     Status gather_first() {
         most_ = question_.schedules_limit;
-        std::vector<PricedSchedule> heap; // Of the least bounds, the largest in front.
+        std::vector<PricedSchedule> heap; // Those of least bounds, the largest in front.
         enumerate("bounded", [&](double ns, const MultiplyingSchedule& schedule) {
             if (heap.size() == question_.top && ns >= heap.front().ns) {
                 return;
@@ -200,7 +202,7 @@ class Search {
         });
     }
 
-    /// In the order of their bounds, up to those that can be none of the best.
+    /// Prices candidates in the order of their bounds, up to those that cannot be among the best.
     Status price_candidates() {
         for (auto candidate = candidates_.begin(); candidate != candidates_.end(); ++candidate) {
             const auto beyond =
@@ -222,7 +224,7 @@ class Search {
         return {};
     }
 
-    /// A schedule that costs more is none of the best.
+    /// Returns the price above which a schedule is not among the best.
     double enough_ns() const {
         return result_.best.size() < question_.top ? std::numeric_limits<double>::infinity()
                                                    : result_.best.back().ns;
@@ -250,8 +252,8 @@ class Search {
     const SearchQuestion& question_;
     const SearchProgress& progress_;
     PhaseBounds bounds_;
-    std::uint64_t most_ = 0;                 ///< Schedules that this stage may look at.
-    std::vector<PricedSchedule> candidates_; ///< With their bounds as prices.
+    std::uint64_t most_ = 0;                 ///< The most schedules that this stage looks at.
+    std::vector<PricedSchedule> candidates_; ///< Their prices are bounds.
     SearchResult result_;
 };
 
@@ -259,8 +261,8 @@ double closed_ns(const SearchQuestion& question, const MultiplyingSchedule& sche
     return bound_ns(PhaseBounds(question), schedule);
 }
 
-/// The same prices as a profile, for messages of the request's length: the planner counts operands
-/// where models count combinations, so that the fixed part may be negative.
+/// Returns a profile with the same prices for messages of the request's length. The planner counts
+/// operands where models count combinations, so that the fixed part may be negative.
 Result<cost::Profile> equivalent_profile(const SearchQuestion& question) {
     cost::Profile profile = question.facts.profile;
     profile.memory.cma.permitted = false;
@@ -334,7 +336,7 @@ Result<MultiplyingSchedule> planner_choice(const SearchQuestion& question) {
     if (!profile) {
         return profile.status();
     }
-    // Equal links are nobody's to share, and know of no turns on a processor.
+    // Where all links are equal, they are neither shared nor slower on a shared processor.
     const bool levels = std::holds_alternative<sim::PerLevel>(question.options.network);
     const plan::Facts& asked = question.facts;
     const plan::Facts facts =

@@ -1,4 +1,5 @@
-// ucg_plan search: the cheapest schedules of recursive multiplying under a model of the network.
+// ucg_plan search: finds the cheapest schedules of recursive multiplying under a model of the
+// network.
 #include <limits>
 #include <optional>
 
@@ -35,8 +36,8 @@ constexpr std::string_view kFooter =
 
 struct Answer {
     SearchResult result;
-    std::string planner;                  ///< Why there is no choice of the planner's, or
-    std::optional<PricedSchedule> chosen; ///< what it costs.
+    std::string planner;                  ///< Why the planner has no choice; empty if it has one.
+    std::optional<PricedSchedule> chosen; ///< The planner's choice with its price.
 };
 
 class SearchCommand final : public Command {

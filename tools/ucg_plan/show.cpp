@@ -1,4 +1,4 @@
-// ucg_plan show: schedules as text, JSON or pictures.
+// ucg_plan show: prints schedules as text, JSON or pictures.
 #include "tools/cli.hpp"
 #include "tools/ucg_plan/commands.hpp"
 #include "tools/ucg_plan/profile_option.hpp"
@@ -74,7 +74,7 @@ class ShowCommand final : public Command {
         return plan::plan(facts, request_of(question, rank), rank, algorithm_);
     }
 
-    /// A picture shows the ranks together.
+    /// Draws a picture, which shows all ranks together.
     Status draw(const plan::Facts& facts, Rank first, Rank last) const {
         std::vector<graph::Schedule> schedules;
         for (Rank rank = first; rank < last; ++rank) {
@@ -92,7 +92,7 @@ class ShowCommand final : public Command {
         return text.substr(0, text.find('\n') + 1) + graph::to_text(graph::lower(schedule).value());
     }
 
-    /// Rank by rank, so that memory is needed for one schedule alone.
+    /// Prints rank by rank, so that memory holds only one schedule.
     Status print(const plan::Facts& facts, Rank first, Rank last) const {
         const bool is_array = format_ == Format::json && rank_ == kNoRank;
         for (Rank rank = first; rank < last; ++rank) {

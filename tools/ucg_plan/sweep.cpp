@@ -10,7 +10,8 @@ using graph::Collective;
 
 namespace {
 
-/// A longer list is a slip of the hand: proofs of so many cases would never end.
+/// The most numbers of ranks in a list. A longer list is a mistake: proofs of so many cases would
+/// never end.
 constexpr std::size_t kRankCountsMax = 1 << 16;
 
 Result<Rank> parse_rank(std::string_view text) {
@@ -84,7 +85,7 @@ std::vector<std::uint64_t> uneven_blocks(Collective collective, std::uint64_t by
     return blocks;
 }
 
-/// One collective, one number of ranks.
+/// Appends the questions of one collective for one number of ranks.
 void append_questions(const Sweep& sweep, Collective collective, Rank ranks,
                       std::vector<PlacedQuestion>& list) {
     const bool can_be_in_place = graph::has_in_place(collective);

@@ -1,4 +1,4 @@
-// Many questions: what "ucg_plan verify" goes through.
+// Sweeps over many questions, for "ucg_plan verify".
 #pragma once
 
 #include <string>
@@ -9,17 +9,18 @@
 
 namespace ucg::tools {
 
-/// "2..64,128" as numbers. Fails with invalid_argument, naming the part that is wrong.
+/// Parses lists of numbers of ranks such as "2..64,128". Fails with invalid_argument and names the
+/// part that is wrong.
 Result<std::vector<Rank>> parse_ranks(std::string_view text);
 
-/// Which of two values of a property to try.
+/// Which of the two values of a property to try.
 enum class Which { both, yes, no };
 std::string_view name(Which which);
 
 struct Sweep {
     std::vector<graph::Collective> collectives;
     std::vector<Rank> rank_counts;
-    std::vector<Rank> host_counts; ///< Those that exceed the ranks are left out.
+    std::vector<Rank> host_counts; ///< Counts above the number of ranks are left out.
     std::vector<std::uint64_t> bytes;
     std::vector<std::string> roots; ///< "all", "first", "mid", "last"
     std::uint64_t element_bytes = 8;
@@ -32,9 +33,9 @@ struct PlacedQuestion {
     Rank hosts = 1;
 };
 
-/// All questions, those to few ranks first. Where a collective does not have a property (a root, an
-/// operator, MPI_IN_PLACE), it is not varied. Block vectors are 0, 1, 2, 0, 1, ... times `bytes`
-/// long.
+/// Returns all questions of the sweep, those to few ranks first. A property that a collective does
+/// not have (a root, an operator, MPI_IN_PLACE) is not varied. Block vectors have lengths of 0, 1,
+/// 2, 0, 1, ... times `bytes`.
 std::vector<PlacedQuestion> questions(const Sweep& sweep);
 
 } // namespace ucg::tools

@@ -1,4 +1,4 @@
-// What processes that are started on this machine plan by: where they are and what things cost.
+// Where processes that are started on this machine are, and what operations cost there.
 #pragma once
 
 #include "topo/topo.hpp"
@@ -7,16 +7,16 @@
 
 namespace ucg::tools {
 
-/// The ranks of `placement` on hosts like this machine: each on the core of its number among those
-/// of its host, starting over after the last, or, `unbound`, wherever this process may run.
+/// Returns the ranks of `placement` on hosts like this machine. The n-th rank of a host is on the
+/// n-th core, starting over after the last one; if `unbound`, it is wherever this process may run.
 Result<topo::Placement> on_hosts_like_this(const topo::Placement& placement, bool unbound);
 
-/// How many of that many ranks of a host take turns on each of the CPUs of this process; at least
-/// 1.
+/// Returns how many of `ranks_on_host` ranks share each CPU that this process may use, at least 1.
 double ranks_per_cpu_here(Rank ranks_on_host);
 
-/// As a group finds them: UCG_PROFILE, else what ucg_tune has written, else built in, and what a
-/// start sees of the kernel's copies.
+/// Returns the costs as a group finds them: the profile that UCG_PROFILE names, else what ucg_tune
+/// has written, else built-in costs, with the threshold of single copies that a process determines
+/// when it starts.
 Result<cost::Profile> costs_here();
 
 } // namespace ucg::tools

@@ -7,7 +7,7 @@ namespace ucg::tools {
 Result<std::vector<NamedPlacement>> usual_placements() {
     struct Nodes {
         std::string_view name;
-        const char* machine; ///< Of each host, as hwloc has it.
+        const char* machine; ///< One host, in hwloc's synthetic form.
         Rank hosts;
         Rank ranks_per_host;
     };

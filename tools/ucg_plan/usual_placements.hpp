@@ -1,5 +1,5 @@
-// Placements that tools hold predictions against: from two ranks of a host to a thousand of
-// several.
+// Placements for which tools check predictions: from two ranks on one host to a thousand on several
+// hosts.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// ucg_plan verify: proves schedules, those of the planner or those in files.
+// ucg_plan verify: proves schedules, either the planner's or those in files.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,8 +30,8 @@ bool same_host(Rank a, Rank b, const void* placement) {
     return static_cast<const topo::Placement*>(placement)->same_host(a, b);
 }
 
-/// Plans all ranks by one algorithm and proves the whole; where its row says how many messages meet
-/// on the links between hosts, that as well.
+/// Plans all ranks by one algorithm and proves their schedules together. Where the algorithm's row
+/// says how many messages share a link between hosts, proves that, too.
 Status prove(const plan::Facts& facts, const Question& question, std::string_view algorithm) {
     std::vector<graph::Request> requests;
     std::vector<graph::Schedule> schedules;
@@ -52,7 +52,7 @@ Status prove(const plan::Facts& facts, const Question& question, std::string_vie
 /// Proves the planner's schedules for all questions of a sweep.
 class Campaign {
   public:
-    /// `algorithm`: empty for all.
+    /// `algorithm` is empty for all algorithms.
     Campaign(const ProfileOption& option, const cost::Profile& profile,
              const TopologyOption& topology, std::optional<topo::Cluster> cluster,
              std::string algorithm)
@@ -141,7 +141,7 @@ class Campaign {
     std::optional<topo::Cluster> cluster_;
     std::string algorithm_;
     std::optional<topo::Placement> placement_;
-    std::unique_ptr<const plan::Network> network_; ///< Of that placement.
+    std::unique_ptr<const plan::Network> network_; ///< The links between the hosts of placement_.
     Rank placement_hosts_ = 0;
     std::uint64_t plans_ = 0;
     std::uint64_t schedules_ = 0;
@@ -234,7 +234,8 @@ class VerifyCommand final : public Command {
             ->delimiter(',');
     }
 
-    // What CLI11's own checks cannot see; part of parsing, so that it counts as wrong usage.
+    // Checks what CLI11's own checks cannot see. A part of parsing, so that it counts as wrong
+    // usage.
     void check() {
         sweep_.rank_counts = numbers("--ranks", ranks_);
         sweep_.host_counts = numbers("--hosts", hosts_);

@@ -12,7 +12,7 @@ using graph::Collective;
 
 constexpr std::uint64_t kElementBytes = 8;
 
-/// Is `bytes` of a request what one rank's block has?
+/// Returns whether `bytes` of a request is the length of one rank's block.
 bool has_blocks(Collective collective) {
     switch (collective) {
     case Collective::allgather:
@@ -36,7 +36,8 @@ bool has_blocks(Collective collective) {
     return false;
 }
 
-/// Not all ranks know any length, so that prices are those of the shortest.
+/// Returns whether all ranks know the lengths. Where they do not, prices are those of the shortest
+/// length.
 bool has_lengths(Collective collective) {
     return collective != Collective::barrier && collective != Collective::gatherv &&
            collective != Collective::scatterv && collective != Collective::neighbor_alltoallv;
@@ -80,7 +81,7 @@ Result<double> simulated_ns(const plan::Facts& facts, const plan::Algorithm& row
     return sim::to_ns(outcome->completion());
 }
 
-/// The rows of one collective and length.
+/// Returns the cells of the rows for one collective and length.
 Result<std::vector<AgreementCell>> cells_of(const plan::Facts& facts, Collective collective,
                                             std::uint64_t total) {
     Question question = question_of(facts, collective, total);
@@ -124,7 +125,7 @@ double AgreementCell::deviation() const {
 
 Result<std::vector<AgreementCell>> agreement(const plan::Facts& facts,
                                              const std::vector<std::uint64_t>& bytes) {
-    // Whole elements for each rank.
+    // Totals are rounded up to whole elements for each rank.
     const std::uint64_t unit =
         kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());
     std::vector<AgreementCell> cells;

@@ -1,6 +1,6 @@
-// Planner against simulator: what the one predicts of a row and what the other says of that row's
-// schedules, under the same profile. They have the same prices of ops; what differs is how they add
-// them up.
+// Compares the planner with the simulator: the planner's price of a row with the simulated time of
+// that row's schedules, under the same profile. Both have the same prices of ops and differ only in
+// how they add them up.
 #pragma once
 
 #include <cstdint>
@@ -11,36 +11,36 @@
 
 namespace ucg::tools {
 
-/// Deviations up to which prices agree well, and at all; how much longer than the best a choice may
-/// take.
+/// kClose and kNear are the largest deviations at which prices agree closely and roughly. kRegret
+/// is the part by which a chosen row may take longer than the best one.
 inline constexpr double kClose = 0.10;
 inline constexpr double kNear = 0.25;
 inline constexpr double kRegret = 0.03;
 
-/// One row, for one length.
+/// The comparison of one row for one length.
 struct AgreementCell {
     const plan::Algorithm* row = nullptr;
-    std::uint64_t bytes = 0; ///< Of the vector, of all blocks together where there are blocks.
+    std::uint64_t bytes = 0; ///< Length of the vector, or of all blocks together.
     double planned_ns = 0;
     double simulated_ns = 0;
-    bool chosen = false;   ///< By the planner, for a blocking call.
-    double regret = 0;     ///< Of a chosen one: how much longer than the best row it is simulated.
-    std::string best = {}; ///< That row.
+    bool chosen = false;   ///< Whether the planner chooses it for a blocking call.
+    double regret = 0;     ///< How much slower than the best a chosen row is simulated.
+    std::string best = {}; ///< The row that is the best.
 
     double ratio() const { return simulated_ns > 0 ? planned_ns / simulated_ns : 1; }
-    /// By how much the larger of the two is more than the other.
+    /// Returns by how much, relative to the smaller one, the larger of the two times exceeds it.
     double deviation() const;
 };
 
-/// All cells of these ranks, whose links to other hosts are those of the profile's network. Rows
-/// that need the links between the hosts, or what somebody wrote down, are served only where
+/// Returns all cells of these ranks. The links between hosts are those of the profile's network.
+/// Rows that need the links between the hosts, or a schedule from a file, are included only where
 /// `facts` has them. Fails where the simulator does.
 Result<std::vector<AgreementCell>> agreement(const plan::Facts& facts,
                                              const std::vector<std::uint64_t>& bytes);
 
 struct AgreementSummary {
     std::size_t cells = 0;
-    std::size_t within_10 = 0; ///< Per cent.
+    std::size_t within_10 = 0; ///< Cells that deviate by at most 10 per cent.
     std::size_t within_25 = 0;
     std::size_t choices = 0;
     std::size_t choices_within_3 = 0;

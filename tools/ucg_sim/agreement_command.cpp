@@ -23,10 +23,10 @@ struct PlacedCell {
     const AgreementCell* cell;
 };
 
-/// From about this many ranks on an alltoall takes long enough to simulate.
+/// From about this number of ranks on an alltoall takes long to simulate.
 constexpr Rank kManyRanks = 512;
 
-/// The first, one in the middle and the last.
+/// Returns the first value, one in the middle and the last.
 std::vector<std::uint64_t> few_of(const std::vector<std::uint64_t>& bytes) {
     if (bytes.size() <= 3) {
         return bytes;
@@ -79,7 +79,7 @@ std::vector<AgreementCell> in_order_of_rows(std::vector<AgreementCell> cells) {
     return cells;
 }
 
-/// A line for each row and placement with cells that deviate by more than 10 %.
+/// Returns a line for each row and placement with cells that deviate by more than 10 %.
 std::string deviations(const std::vector<PlacedCells>& placed) {
     std::string text;
     for (const auto& [placement, cells] : placed) {
@@ -99,7 +99,7 @@ std::string deviations(const std::vector<PlacedCells>& placed) {
     return text + "\n" + text_of(placed);
 }
 
-/// What is wrong with the beginning of a placement's name; empty: nothing.
+/// Returns what is wrong with `text` as the beginning of a placement's name; empty if nothing is.
 std::string begins_a_name(const std::string& text) {
     const Result<std::vector<NamedPlacement>> placements = usual_placements();
     if (!placements) {

@@ -1,4 +1,4 @@
-// ucg_sim agreement: where the planner's price of a row is not what the simulator says of it.
+// ucg_sim agreement: where the planner's price of a row differs from its simulated time.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ constexpr std::array kParameters = {
 
 constexpr std::string_view kFree = "free";
 
-/// Which parameters a model has; the first `needed` of them must be given.
+/// The parameters of a model; the first `needed` of them must be given.
 struct Signature {
     std::vector<std::string_view> parameters;
     std::size_t needed;
@@ -62,7 +62,7 @@ Signature signature_of(Model model) {
     return {{}, 0};
 }
 
-/// The network of the profile that the model is; null for the others.
+/// Returns the network of the profile that the model uses; null for other models.
 const cost::NetworkPostal* network_of(Model model, const cost::Profile& profile) {
     switch (model) {
     case Model::network_minimum: return &profile.network.minimum;

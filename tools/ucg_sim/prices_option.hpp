@@ -1,4 +1,4 @@
-// The options that say what a simulation charges for: a model and its parameters.
+// The options that set the prices of a simulation: a model and its parameters.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@
 namespace ucg::tools {
 
 enum class Model {
-    profile, ///< The profile's levels.
+    profile, ///< LogGP of each level of the profile.
     network_minimum,
-    network_median, ///< The profile's network, pipelining postal, by either regression.
+    network_median, ///< The profile's network: pipelining postal, from minima or medians.
     pipelining_postal,
     postal,
     logp,
@@ -27,23 +27,24 @@ std::string_view name(Model model);
 
 class PricesOptions {
   public:
-    /// This object must outlive the parsing.
+    /// Adds the options. This object must outlive the parsing.
     void add_options(CLI::App& app);
 
-    /// To be called when all options are parsed: has the model the parameters that were given, and
-    /// were those given that it cannot do without? Throws CLI::ParseError.
+    /// Checks that the model has the parameters that were given, and that those that it needs were
+    /// given. To be called when all options are parsed. Throws CLI::ParseError.
     void check() const;
 
-    /// Sets the prices. Models that take theirs from the profile take it from `facts`; it must
-    /// outlive the options. What else `facts` say counts by the profile's levels alone.
+    /// Sets the prices. Models that take their prices from the profile take it from `facts`, which
+    /// must outlive `options`. The rest of `facts` matters only for the model `profile`.
     void apply(const plan::Facts& facts, sim::Options& options) const;
 
-    /// "pipelining-postal: alpha-p 400 ns, alpha-r 100 ns".
+    /// Returns the model and its parameters, for example "pipelining-postal: alpha-p 400 ns,
+    /// alpha-r 100 ns".
     std::string describe(const cost::Profile& profile) const;
     Model model() const { return model_; }
 
   private:
-    double time_ns(std::string_view parameter) const; ///< 0 if it was not given.
+    double time_ns(std::string_view parameter) const; ///< 0 if the parameter was not given.
 
     Model model_ = Model::profile;
     std::map<std::string, double, std::less<>> times_ns_; ///< By the parameter's name.

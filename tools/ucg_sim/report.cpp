@@ -91,7 +91,7 @@ std::string text_report(const Subject& subject, const Runs& runs) {
                         outcome.message_bytes);
     if (outcome.share_count > 0) {
         text += fmt::format("  flag slots   {} shared, {} read\n", outcome.share_count,
-                            outcome.look_count);
+                            outcome.poll_count);
     }
     if (outcome.peer_bytes > 0) {
         text += fmt::format("  peer memory  {} bytes read\n", outcome.peer_bytes);
@@ -102,7 +102,7 @@ std::string text_report(const Subject& subject, const Runs& runs) {
                             runs.completions.size(), statistics.min_ns, statistics.median_ns,
                             statistics.max_ns);
     }
-    constexpr std::size_t kLinesMax = 64; // More than a screen is for programs: --format json.
+    constexpr std::size_t kLinesMax = 64; // More is for programs: --format json.
     return outcome.finish.size() <= kLinesMax ? text + rank_lines(outcome) : text;
 }
 
@@ -124,7 +124,7 @@ std::string json_report(const Subject& subject, const Runs& runs, const sim::Tra
                    {"messages", outcome.message_count},
                    {"message_bytes", outcome.message_bytes},
                    {"flag_slots_shared", outcome.share_count},
-                   {"flag_slots_read", outcome.look_count},
+                   {"flag_slots_read", outcome.poll_count},
                    {"peer_memory_bytes", outcome.peer_bytes},
                    {"repetitions",
                     {{"count", runs.completions.size()},

@@ -8,7 +8,7 @@
 
 namespace ucg::tools {
 
-/// What was asked, in words.
+/// What was simulated, in words.
 struct Subject {
     std::string collective;
     std::string algorithm;
@@ -17,7 +17,7 @@ struct Subject {
     std::uint64_t seed = 0;
 };
 
-/// The completion times of all repetitions, of which the first is described in full.
+/// The outcome of the first repetition, and the completion times of all of them.
 struct Runs {
     sim::Outcome first;
     std::vector<sim::Picoseconds> completions; ///< At least one.
@@ -25,9 +25,9 @@ struct Runs {
 
 std::string text_report(const Subject& subject, const Runs& runs);
 
-/// One object, on one line: completion_ns, ranks, messages, flag slots, repetitions. With `trace`
-/// also what each rank did when, each message and each flag slot that was read, and when each op
-/// was issued.
+/// Returns one object on one line: completion_ns, ranks, messages, flag slots, repetitions. With
+/// `trace` it also has what each rank did when, each message, each flag slot that was read, and
+/// when each op was issued.
 std::string json_report(const Subject& subject, const Runs& runs, const sim::Trace* trace);
 
 } // namespace ucg::tools

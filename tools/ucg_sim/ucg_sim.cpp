@@ -25,14 +25,14 @@ std::string_view name(View view) {
     return kNames[static_cast<std::size_t>(view)];
 }
 
-/// Whose prices messages have on their way.
+/// Where the prices of messages come from.
 enum class PricingKind { own, simgrid };
 
 std::string_view name(PricingKind kind) {
     return kind == PricingKind::own ? "own" : "simgrid";
 }
 
-/// More do not make a picture that anybody can read; a viewer may not even open it.
+/// The most ranks in a picture. With more nobody can read it, and a viewer may not even open it.
 constexpr Rank kDrawnRanksMax = 256;
 
 constexpr const char* kFooter =
@@ -228,7 +228,8 @@ class RunCommand {
         return question_.question(facts.placement, facts.network != nullptr);
     }
 
-    /// `algorithm`: all that the planner has to choose, once it has chosen for one rank.
+    /// Plans for one rank. `algorithm` is set to what the planner chose, so that later calls use
+    /// the same one.
     Result<graph::Schedule> schedule(const plan::Facts& facts, Rank rank,
                                      std::string& algorithm) const {
         Result<graph::Schedule> made =
@@ -253,7 +254,7 @@ class RunCommand {
         return write_output("-", view_ == View::dot ? sim::to_dot(graph) : sim::to_text(graph));
     }
 
-    /// Rank by rank, so that memory is needed for one schedule alone.
+    /// Simulates schedules rank by rank, so that memory holds only one schedule.
     Status simulate(const plan::Facts& facts, const sim::Options& options) const {
         const Result<std::unique_ptr<sim::Pricing>> pricing = pricing_of(facts.placement, options);
         if (!pricing) {

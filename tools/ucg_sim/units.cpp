@@ -35,7 +35,7 @@ Result<double> parse_number(std::string_view text) {
 struct Form {
     std::string_view name;
     sim::Distribution::Kind kind;
-    std::size_t count; ///< Of parameters.
+    std::size_t count; ///< The number of parameters.
     std::string_view example;
 };
 

@@ -17,7 +17,7 @@ std::string_view name(ClusterCommand::Form form) {
 
 namespace {
 
-/// Whatever parse_rate() takes; the text stays as it is.
+/// Returns a validator that accepts whatever parse_rate() accepts and leaves the text as it is.
 CLI::Validator rate() {
     return CLI::Validator(
         [](std::string& text) {

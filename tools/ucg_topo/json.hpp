@@ -7,12 +7,12 @@
 
 namespace ucg::tools {
 
-/// Keys in a fixed order, so that outputs can be compared as text.
+/// JSON whose keys keep a fixed order, so that outputs can be compared as text.
 using Json = nlohmann::ordered_json;
 
 /// {"packages": 2, "numa_domains": 2, ..., "cores": [{"core": 0, "package": 0, ...}, ...]}
 Json to_json(const topo::Machine& machine);
-/// {"host": 0, "package": 0, ...}: the levels that are known.
+/// {"host": 0, "package": 0, ...}, with the levels that are known.
 Json to_json(const topo::Place& place);
 /// {"hosts": 2, "ranks": [{"rank": 0, "host": 0, ...}, ...]}
 Json to_json(const topo::Placement& placement);

@@ -1,4 +1,4 @@
-// ucg_topo: shows what the planner sees of a machine, of ranks placed on it, and of the network
+// ucg_topo: shows what the planner knows of a machine, of ranks placed on it, and of the network
 // between machines.
 #include <limits>
 
@@ -11,7 +11,7 @@ namespace ucg::tools {
 
 namespace {
 
-// Where a machine comes from: one of three descriptions, else the machine at hand.
+// Where a machine comes from: one of three descriptions, else this machine.
 class Source {
   public:
     void add_options(CLI::App& app) {
@@ -65,7 +65,7 @@ std::string dump(const Json& json) {
     return json.dump(2) + "\n";
 }
 
-// What this process may use of the machine at hand.
+// What this process may use of this machine.
 struct Process {
     std::vector<std::uint32_t> cpus = topo::usable_cpus();
     unsigned usable_count = topo::usable_cpu_count();
@@ -205,7 +205,8 @@ class PlacementCommand {
     }
 
   private:
-    // What CLI11's own checks cannot see; part of parsing, so that it counts as wrong usage.
+    // Checks what CLI11's own checks cannot see. A part of parsing, so that it counts as wrong
+    // usage.
     void check_counts(const CLI::Option& ranks) const {
         if (path_.empty() && ranks.count() == 0) {
             throw CLI::RequiredError("--ranks-per-host or --file");
@@ -240,7 +241,7 @@ class PlacementCommand {
                         : topo::map_ranks(*machine, hosts_, ranks_per_host_, map_by_);
     }
 
-    // Every rank at `place`, on its host.
+    // Returns a placement of every rank at `place` on its host.
     topo::Placement unbound(topo::Place place) const {
         std::vector<topo::Place> places;
         places.reserve(static_cast<std::size_t>(hosts_) *
@@ -258,7 +259,7 @@ class PlacementCommand {
         case Format::json: return dump({{"placement", to_json(placement)}});
         case Format::dot: return topo::to_dot(placement);
         case Format::text:
-        case Format::toml: break; // Not among those offered.
+        case Format::toml: break; // These are not offered.
         }
         return topo::to_text(placement);
     }

@@ -9,7 +9,8 @@ namespace ucg::tools {
 
 namespace {
 
-/// What differs by less would be chosen by chance.
+/// A way takes hardly longer than another up to this ratio: smaller differences would decide by
+/// chance.
 constexpr double kHardlyLonger = 1.05;
 
 double log_mean(const TimesByLength& times) {
@@ -44,7 +45,7 @@ TimesByLength mean_of(std::span<const TimesByLength> uses) {
 std::uint64_t turning_point(const TimesByLength& first, const TimesByLength& second,
                             std::span<const std::uint64_t> lengths) {
     UCG_ASSERT(!lengths.empty());
-    std::uint64_t slower_at = 0; // The longest at which the second way is.
+    std::uint64_t slower_at = 0; // The longest length at which the second way is.
     for (const auto& [bytes, ns] : second) {
         const auto found = first.find(bytes);
         if (found != first.end() && ns > kHardlyLonger * found->second) {

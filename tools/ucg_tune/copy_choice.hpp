@@ -1,5 +1,5 @@
-// Which way of copying messages to take, given what each took: by thresholds from short lists, so
-// that a machine comes to the same ones in each measurement.
+// Chooses a way of copying messages from the times that each way took. Thresholds come from short
+// lists, so that each measurement of a machine yields the same ones.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace ucg::tools {
 
-/// What a message took, by its length in bytes; in nanoseconds. Of several uses: their geometric
-/// mean.
+/// The times of messages in nanoseconds, by their length in bytes. A time for several uses is their
+/// geometric mean.
 using TimesByLength = std::map<std::uint64_t, double>;
 
-/// The mean of these uses, of lengths that all have. REQUIRES: at least one.
+/// Returns the geometric mean of these uses, for the lengths that all of them have. REQUIRES: at
+/// least one use.
 TimesByLength mean_of(std::span<const TimesByLength> uses);
 
 /// The shortest of `lengths`, which rise, from which on the second way takes hardly longer than the
@@ -21,8 +22,8 @@ TimesByLength mean_of(std::span<const TimesByLength> uses);
 std::uint64_t turning_point(const TimesByLength& first, const TimesByLength& second,
                             std::span<const std::uint64_t> lengths);
 
-/// The first of these ways that over all lengths takes hardly longer than the best of them.
-/// REQUIRES: at least one; all have times of the same lengths.
+/// Returns the index of the first of these ways that over all lengths takes hardly longer than the
+/// best of them. REQUIRES: at least one; all have times of the same lengths.
 std::size_t good_enough(std::span<const TimesByLength> ways);
 
 } // namespace ucg::tools

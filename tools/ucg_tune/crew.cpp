@@ -20,14 +20,14 @@ namespace ucg::tools {
 
 namespace {
 
-/// A contention crew has one member for each core of a node; machines with more lend this many.
+/// The most members. A contention crew has one for each core of a node; larger nodes use this many.
 constexpr unsigned kMembersMax = 256;
-/// 9 series of at most a dozen sizes in some hundred rounds.
+/// Room for 9 series of at most a dozen sizes in some hundred rounds.
 constexpr std::size_t kSamplesMax = 1 << 15;
-/// What a crew may take beyond its deadline, for the round that is under way on a busy machine.
+/// The time for which a crew may exceed its deadline, for the current round on a busy machine.
 constexpr std::chrono::seconds kGrace(60);
 constexpr std::chrono::seconds kAttachTimeout(10);
-/// After so long a process that goes to sleep is asleep, and its CPU idle.
+/// After this time a process that goes to sleep is asleep, and its CPU idle.
 constexpr useconds_t kFallAsleepUs = 200;
 
 double since_ns(Clock::time_point start) {
@@ -50,14 +50,14 @@ Status bind_to(std::uint32_t cpu) {
 
 } // namespace
 
-/// What a member shows the others. It alone writes it.
+/// What a member shows to the others. Only the member itself writes it.
 struct alignas(2 * kCacheLine) Post {
-    std::atomic<std::uint64_t> done; ///< Turns finished; 1 once it is there.
+    std::atomic<std::uint64_t> done; ///< Orders carried out, plus 1 for having joined.
     double elapsed_ns;
     pid_t process;
     shm::HeapAddress heap;
-    std::uint64_t offset; ///< Of its lease in its heap.
-    std::uintptr_t base;  ///< Of its lease in its own address space.
+    std::uint64_t offset; ///< Offset of its lease in its heap.
+    std::uintptr_t base;  ///< Address of its lease in its own address space.
     std::array<transport::ShmAddress, kLanesMax> lanes;
     std::array<char, 256> failure;
 };
@@ -81,7 +81,7 @@ void await_value(shm::Waiter& waiter, const std::atomic<std::uint64_t>& word, st
     }
 }
 
-/// Sleeps until the word has this value.
+/// Sleeps on the futex until the word has this value.
 void sleep_until(std::atomic<std::uint32_t>& word, std::uint32_t value) {
     for (;;) {
         const std::uint32_t seen = word.load(std::memory_order_acquire);
@@ -100,14 +100,14 @@ Driver::Driver(Board& board, std::vector<std::byte*> memory, std::uint64_t memor
       waiter_(members(), cpus) {}
 
 void Driver::record(const Sample& sample) {
-    if (board_.sample_count < kSamplesMax) { // More of the same would not change a median.
+    if (board_.sample_count < kSamplesMax) { // More samples would not change a median.
         board_.samples[board_.sample_count++] = sample;
     }
 }
 
 void Driver::give(const Order& order) {
     for (unsigned member = 1; member < members(); ++member) {
-        await(member); // All have read the order before.
+        await(member); // All have read the previous order.
     }
     board_.order = order;
     board_.turn.store(++turn_, std::memory_order_release);
@@ -121,7 +121,7 @@ double Driver::line_ns(unsigned round_trips) {
     give({.task = Task::line, .count = round_trips + 1});
     Clock::time_point start;
     for (unsigned i = 0; i <= round_trips; ++i) {
-        if (i == 1) { // The first found the peer elsewhere.
+        if (i == 1) { // The first trip found the peer elsewhere.
             start = Clock::now();
         }
         board_.line.store(++line_, std::memory_order_release);
@@ -194,7 +194,7 @@ void Driver::dismiss() {
     give({.task = Task::leave});
 }
 
-/// Any process of a crew: it meets the others, then drives or obeys.
+/// Any process of a crew. It meets the others, then drives them or obeys.
 class Member {
   public:
     Member(Board& board, unsigned index, const CrewOptions& options)
@@ -335,7 +335,7 @@ class Member {
         }
     }
 
-    /// Brings the driver's lines here, shared between both caches.
+    /// Loads the driver's lines into this core's cache, so that both caches share them.
     void read_blocks(const Driver::Order& order) {
         std::uint64_t sum = 0;
         for (std::uint64_t block = 0; block < order.blocks; ++block) {
@@ -344,7 +344,7 @@ class Member {
                 sum += static_cast<std::uint64_t>(at[i]);
             }
         }
-        asm volatile("" : : "r"(sum)); // What nobody needs would not be read.
+        asm volatile("" : : "r"(sum)); // The compiler drops unused reads.
     }
 
     void copy_shared(const Driver::Order& order) {
@@ -362,7 +362,7 @@ class Member {
     shm::Waiter waiter_;
     std::unique_ptr<shm::Heap> heap_;
     shm::Lease lease_;
-    std::unique_ptr<MessagePair> pair_; ///< Of the first two members, if they send messages.
+    std::unique_ptr<MessagePair> pair_; ///< On the first two members, if they send messages.
     std::vector<std::byte> target_;
     std::vector<std::byte*> memory_;
     std::uint64_t line_ = 0;
@@ -377,7 +377,7 @@ struct Unmap {
 [[noreturn]] void run_member(Board& board, unsigned index, const CrewOptions& options,
                              const std::function<Status(Driver&)>& script, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    int outcome = ::getppid() == parent ? 0 : 1; // It may have died before.
+    int outcome = ::getppid() == parent ? 0 : 1; // The parent may have died before.
     if (outcome == 0) {
         Member member(board, index, options);
         Status status = member.run(script);
@@ -387,11 +387,11 @@ struct Unmap {
             outcome = 1;
         }
     }
-    // Descriptors and mappings go with the process; the parent's buffers are not ours to flush.
+    // Descriptors and mappings end with the process; the parent's buffers must not be flushed here.
     ::_exit(outcome);
 }
 
-/// Waits for all members; kills those left when one fails or time is out.
+/// Waits for all members; kills those left when one fails or time is out. Returns the failure.
 Status reap(std::vector<pid_t>& members, const Board& board, Clock::time_point end) {
     Status status;
     std::size_t left = members.size();
@@ -437,7 +437,7 @@ Result<std::vector<Sample>> run_crew(const CrewOptions& options,
         return failure(Code::out_of_memory, "cannot map {} bytes: {}", sizeof(Board),
                        std::strerror(errno));
     }
-    const std::unique_ptr<Board, Unmap> board(static_cast<Board*>(memory)); // Of zeros.
+    const std::unique_ptr<Board, Unmap> board(static_cast<Board*>(memory)); // mmap() zeroes it.
     const pid_t parent = ::getpid();
     std::vector<pid_t> members;
     Status status;

@@ -1,5 +1,6 @@
-// A crew: processes bound to CPUs that share node heaps, of which the first, the driver, runs a
-// script and the others do what it tells them. Everything that is measured between cores is.
+// A crew: processes that are bound to CPUs and share node heaps. The first one, the driver, runs a
+// script, and the others do what it tells them. Everything that happens between cores is measured
+// by a crew.
 #pragma once
 
 #include <array>
@@ -17,66 +18,70 @@ namespace ucg::tools {
 
 using Clock = std::chrono::steady_clock;
 
-/// What was measured.
+/// What a sample measures.
 enum class Series : std::uint8_t {
     line,        ///< A cache line changes hands, one way.
-    read,        ///< Copying what another core wrote to memory of one's own.
-    contended,   ///< The same by several at once; the last one's time.
-    copy,        ///< Copying within memory of one's own.
-    overwrite,   ///< Copying to what another core read, by ordinary stores.
-    streaming,   ///< The same past the caches.
+    read,        ///< Copying what another core wrote to own memory.
+    contended,   ///< Like read, but by several cores at once; the last one's time.
+    copy,        ///< Copying within own memory.
+    overwrite,   ///< Copying over what another core has read, by ordinary stores.
+    streaming,   ///< Like overwrite, but by stores past the caches.
     reduce,      ///< Summing vectors of doubles.
-    cma,         ///< process_vm_readv of what was read before.
-    cma_written, ///< The same of what its owner has just written.
+    cma,         ///< process_vm_readv of bytes that were read before.
+    cma_written, ///< process_vm_readv of bytes that their owner has just written.
     futex,       ///< From a futex wake until the sleeper runs.
-    one_way,     ///< Messages of the library, as the next ones: Pattern.
+    one_way,     ///< A message of the library, as all that follow: Pattern.
     exchange,
     stream,
     burst,
-    one_way_written, ///< The same of what its sender has just written (MessageWork::written).
+    one_way_written, ///< one_way of bytes just written (MessageWork::written).
     exchange_written,
 };
 
-/// One measurement. `count`: readers or operands.
+/// One measurement. `count` is the number of readers or of operands.
 struct Sample {
     Series series = Series::line;
     std::uint32_t count = 1;
     std::uint32_t round = 0;
     std::uint64_t bytes = 0;
     double ns = 0;
-    std::uint32_t lane = 0; ///< Of messages: CrewOptions::lanes.
+    std::uint32_t lane = 0; ///< For messages: the index in CrewOptions::lanes.
 };
 
 struct Board;
 
-/// What the driver's script may do. Times are in nanoseconds.
+/// What the driver's script can do. Times are in nanoseconds.
 class Driver {
   public:
-    /// `pair`: null where no messages are sent.
+    /// `pair` is null where no messages are sent.
     Driver(Board& board, std::vector<std::byte*> memory, std::uint64_t memory_bytes, unsigned cpus,
            MessagePair* pair);
 
     unsigned members() const { return static_cast<unsigned>(memory_.size()); }
-    std::uint64_t memory_bytes() const { return memory_bytes_; } ///< Of each member.
+    std::uint64_t memory_bytes() const { return memory_bytes_; } ///< Bytes of each member's memory.
     std::byte* memory(unsigned member) const { return memory_[member]; }
 
     void record(const Sample& sample);
 
-    /// One way of a cache line that member 1 sends back, the mean of so many round trips. Where
-    /// both share a CPU: a switch between them.
+    /// Returns the time in which a cache line passes from one member to the other, half of the mean
+    /// of `round_trips` round trips between the driver and member 1. Where both share a CPU it is
+    /// the time of a switch between them.
     double line_ns(unsigned round_trips);
-    /// From waking member 1, which sleeps on a futex, until it has answered by a cache line; the
-    /// mean of so many.
+    /// Returns the time from waking member 1, which sleeps on a futex, until it has answered by a
+    /// cache line: the mean of `wakes` wakes.
     double futex_ns(unsigned wakes);
-    /// Member 1 writes, or reads, `blocks` blocks of `bytes`, `stride` apart: its own memory,
-    /// or the driver's.
+    /// Member 1 writes `blocks` blocks of `bytes` of its own memory, or reads as many of the
+    /// driver's; they begin `stride` bytes apart.
     void peer_writes(std::uint64_t bytes, std::uint64_t stride, std::uint64_t blocks);
     void peer_reads_mine(std::uint64_t bytes, std::uint64_t stride, std::uint64_t blocks);
-    /// Members 1 to `readers` copy the first `bytes` of the driver's memory at once.
+    /// Members 1 to `readers` copy the first `bytes` of the driver's memory at once. Returns the
+    /// slowest one's time.
     double contended_read_ns(unsigned readers, std::uint64_t bytes);
-    /// process_vm_readv from member 1's memory. Fails as the kernel says.
+    /// Copies from member 1's memory by process_vm_readv, and returns the time. Fails as the kernel
+    /// says.
     Result<double> cma_ns(std::byte* target, std::uint64_t bytes);
-    /// Messages between the driver and member 1. REQUIRES: CrewOptions::lanes has that lane.
+    /// Exchanges messages between the driver and member 1, and returns the time of one. REQUIRES:
+    /// CrewOptions::lanes has the lane of `work`.
     double messages_ns(const MessageWork& work);
     void dismiss();
 
@@ -107,16 +112,17 @@ class Driver {
 
 struct CrewOptions {
     std::vector<std::uint32_t> cpus; ///< One for each member; the driver's first.
-    std::uint64_t memory_bytes = 0;  ///< Leased by each member from its heap.
+    std::uint64_t memory_bytes = 0;  ///< Bytes that each member leases from its heap.
     Clock::time_point deadline;      ///< After it, and some grace, the crew is killed.
-    /// Transports between the first two members, kLanesMax at most; messages of `message_bytes`.
+    /// The options of the transports between the first two members, kLanesMax at most. Their
+    /// buffers have `message_bytes` bytes.
     std::vector<transport::ShmOptions> lanes = {};
     std::uint64_t message_bytes = 0;
 };
 inline constexpr std::size_t kLanesMax = 8;
 
-/// Forks the crew, has the driver run `script`, and returns what it recorded. The caller has no
-/// other threads. Fails when a member does: its reason, or that it took too long.
+/// Forks the crew, has the driver run `script`, and returns what it recorded. Fails when a member
+/// fails, with its reason, or takes too long. REQUIRES: the caller has no other threads.
 Result<std::vector<Sample>> run_crew(const CrewOptions& options,
                                      const std::function<Status(Driver&)>& script);
 

@@ -1,4 +1,4 @@
-// ucg_tune import-ucx-perftest.
+// The command ucg_tune import-ucx-perftest.
 #pragma once
 
 #include <string>

@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kMedian = 50;
 constexpr double kMinimum = 0;
-/// Messages up to here are short: a page, above which protocols change.
+/// The longest short message: a page. Above it protocols change.
 constexpr std::uint64_t kShortMax = 4096;
 
-using Tests = std::array<std::string_view, 2>; ///< The first that has rows holds.
+using Tests = std::array<std::string_view, 2>; ///< The first one that has rows counts.
 constexpr Tests kShortTests = {"am_lat", "ucp_am_lat"};
 constexpr Tests kRateTests = {"am_bw", "ucp_am_bw"};
 constexpr Tests kLongTests = {"ucp_put_bw", "ucp_am_bw"};
@@ -35,7 +35,7 @@ Rows rows_of(std::span<const PerftestRow> rows, std::string_view test, bool is_s
     return found;
 }
 
-/// Rows of the first test that has `least` sizes; empty if none has.
+/// Returns the rows of the first test that has rows of `least` sizes; empty if none has.
 Rows choose(std::span<const PerftestRow> rows, const Tests& tests, bool is_short,
             std::size_t least) {
     for (const std::string_view test : tests) {
@@ -62,7 +62,7 @@ std::vector<FitPoint> latencies(const Rows& rows) {
     return points;
 }
 
-/// Of a stream: the mean, for what is sent at once and what waits belong together.
+/// Returns the times between messages of a stream: means, since bursts and waits belong together.
 std::vector<FitPoint> gaps(const Rows& rows) {
     std::vector<FitPoint> points;
     for (const PerftestRow& row : rows) {
@@ -172,7 +172,7 @@ Known known_figures(const Import& import) {
     const std::string level = fmt::format("levels.{}", topo::name(import.level));
     known[level + ".latency_ns"] = {Origin::fitted, import.median.latency_error};
     known[level + ".gap_per_byte_ns"] = {Origin::fitted, import.median.gap_error};
-    // A stream's time between messages; ucx_perftest does not tell the processor's part in it.
+    // The stream's time between messages; ucx_perftest does not report the processor's part of it.
     known[level + ".gap_ns"] = {Origin::derived, 0};
     known[level + ".overhead_ns"] = {Origin::derived, 0};
     if (import.level == topo::Distance::network) {

@@ -1,5 +1,5 @@
-// From results of ucx_perftest to what messages cost: LogGP of one level of the machine, and of the
-// network its postal form. Pure functions.
+// Derives costs of messages from results of ucx_perftest: LogGP for one level of the machine, and
+// for the network its postal form, too. Pure functions.
 #pragma once
 
 #include <optional>
@@ -14,40 +14,43 @@
 
 namespace ucg::tools {
 
-/// What some results say of messages, with how far they lie from it (fit_error).
+/// The costs of messages that some results show, with the errors of the fits (fit_error).
 struct ImportedCosts {
     cost::NetworkPostal postal;
-    cost::LogGp loggp;        ///< The same times.
-    double latency_error = 0; ///< Of the line through short messages.
-    double gap_error = 0;     ///< Of the line through long ones.
-    std::string short_test;   ///< "am_lat": which rows each came from.
+    cost::LogGp loggp;        ///< The same costs as LogGP.
+    double latency_error = 0; ///< Error of the line through short messages.
+    double gap_error = 0;     ///< Error of the line through long messages.
+    std::string short_test;   ///< "am_lat": the test whose rows were used.
     std::string rate_test;
     std::string long_test;
 };
 
-/// Of rows with this percentile. Short messages: those of UCT, by which UCG sends what is short
-/// enough, else of UCP. The time of the first byte is a line's through two sizes or more, each
-/// further message costs what a stream of the shortest takes, and each byte what the slope of long
-/// streams says. Fails with invalid_argument and names the rows that lack.
+/// Fits costs to the rows of this percentile. Short messages come from tests of UCT, by which UCG
+/// sends messages that are short enough, else from tests of UCP. The time of the first byte comes
+/// from a line through two sizes or more, the time of each further message from a stream of the
+/// shortest messages, and the time of each byte from the slope of long streams. Fails with
+/// invalid_argument and names the rows that are missing.
 Result<ImportedCosts> fit_perftest(std::span<const PerftestRow> rows, double percentile);
 
-/// What was imported: the median always, the best times where results of -R 0 were given.
+/// The imported costs: the median always, the minimum where results of -R 0 were given.
 struct Import {
     topo::Distance level = topo::Distance::network;
     ImportedCosts median;
     std::optional<ImportedCosts> minimum;
 };
 
-/// Of all rows; needs the 50th percentile.
+/// Fits costs to all rows. Rows of the 50th percentile are needed.
 Result<Import> import_perftest(std::span<const PerftestRow> rows, topo::Distance level);
 
-/// `base` with it; of the network, its postal form too.
+/// Returns `base` with the imported costs; if they are those of the network, with its postal form,
+/// too.
 cost::Profile imported_profile(const Import& import, cost::Profile base);
 
-/// Every figure of `profile`: from ucx_perftest, or what measures it.
+/// Reports every figure of `profile`: that it comes from ucx_perftest, or else what would measure
+/// it.
 std::vector<FigureReport> report_import(const Import& import, const cost::Profile& profile);
 
-/// From which rows each came.
+/// Returns lines that begin with `prefix` and name the rows from which each figure came.
 std::string sources_text(const Import& import, std::string_view prefix);
 
 } // namespace ucg::tools

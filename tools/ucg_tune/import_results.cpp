@@ -13,13 +13,13 @@ namespace ucg::tools {
 namespace {
 
 constexpr std::string_view kPercentile = "_percentile_lat";
-/// What follows iterations and the percentile in the header.
+/// The columns that follow iterations and the percentile in the header.
 constexpr std::string_view kOtherColumns =
     "avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr";
 constexpr std::size_t kFigures = 8;
 constexpr double kNsPerUs = 1000;
 constexpr double kBytesPerMb = 1024 * 1024;
-/// Beyond these it is no time of a message, in microseconds, and no length.
+/// The largest values of a time of a message, in microseconds, and of a length.
 constexpr double kMicrosecondsMax = 1e9;
 constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 40;
 
@@ -46,13 +46,13 @@ std::optional<T> number(std::string_view word) {
     return value;
 }
 
-/// One that can be a time or a rate.
+/// Parses a number that can be a time or a rate, up to `most`.
 std::optional<double> amount(std::string_view word, double most) {
     const std::optional<double> value = number<double>(word);
     return value && std::isfinite(*value) && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 
-/// Text around results: of ucx_perftest's table, of UCX's log, comments.
+/// Returns whether the line is text beside results: ucx_perftest's table, UCX's log, comments.
 bool is_beside(std::string_view line) {
     return line.empty() || std::string_view("#+|[").find(line.front()) != std::string_view::npos ||
            line.starts_with("Waiting for connection") || line.starts_with("Accepted connection");
@@ -91,7 +91,7 @@ class Reader {
                        found.substr(0, 80));
     }
 
-    /// "calibrate,iterations,50.0_percentile_lat,avg_lat,..."
+    /// Reads the header line, such as "calibrate,iterations,50.0_percentile_lat,avg_lat,..."
     Status head(const std::vector<std::string_view>& words, std::string_view text) {
         if (words.size() != kFigures + 1 || words[1] != "iterations") {
             return expected("a column for the names of one batch file before 'iterations'", text);

@@ -1,5 +1,5 @@
-// Results of ucx_perftest as it prints them with -v and a batch file: the reading of the text,
-// without what it means.
+// Reads results of ucx_perftest as it prints them with -v and a batch file. This part parses text
+// only; import_fit.hpp derives costs.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace ucg::tools {
 
-/// A row, named TEST_BYTES by the batch file.
+/// One row of the results. The batch file names it TEST_BYTES.
 struct PerftestRow {
     std::string test; ///< "am_lat"
     std::uint64_t bytes = 0;
     std::uint64_t iterations = 0;
-    double percentile = 50;   ///< Which one `percentile_ns` is (-R).
-    double percentile_ns = 0; ///< Latency, or of a stream the time between messages.
-    double overall_ns = 0;    ///< The same, mean of all iterations.
+    double percentile = 50;   ///< The percentile that `percentile_ns` is (-R).
+    double percentile_ns = 0; ///< Latency; of a stream the time between messages.
+    double overall_ns = 0;    ///< The same time as the mean of all iterations.
     double bytes_per_ns = 0;  ///< Mean of all iterations.
 };
 
-/// Reads what client or server printed: the last row of each name holds, since reports during the
-/// run come before (without -f). Tables, messages of UCX and empty lines are passed over. Fails
-/// with invalid_argument and "line L: expected ..., found ...".
+/// Parses what client or server printed. The last row of each name counts, since reports during the
+/// run come before it (without -f). Tables, messages of UCX and empty lines are skipped. Fails with
+/// invalid_argument and "line L: expected ..., found ...".
 Result<std::vector<PerftestRow>> parse_perftest(std::string_view text);
 
 } // namespace ucg::tools

@@ -20,10 +20,10 @@ void print(std::string& text, fmt::format_string<Args...> format, Args&&... args
     fmt::format_to(std::back_inserter(text), format, std::forward<Args>(args)...);
 }
 
-/// Why a figure was not measured.
+/// The reason why figures were not measured.
 struct Reason {
-    std::string_view table; ///< As tables begin.
-    std::string_view key;   ///< Empty: any.
+    std::string_view table; ///< The beginning of the tables' names.
+    std::string_view key;   ///< Empty: any key.
     std::string_view text;
 };
 
@@ -34,7 +34,7 @@ std::string level_table(topo::Distance distance) {
 constexpr std::string_view kNeedsNearPeer =
     "needs longer vectors than it may take, or a second CPU that stays as near";
 
-/// The first that fits holds.
+/// The first reason that fits a figure counts.
 constexpr std::array kReasons = {
     Reason{"memory.levels.", "contended_per_byte_ns",
            "needs three CPUs at this distance; in proportion to what one reader takes"},
@@ -71,16 +71,14 @@ std::string_view reason_of(const cost::NamedFigure& figure) {
     return found != kReasons.end() ? found->text : "nothing measures it";
 }
 
-/// What follows from fitted figures, with their error where it is their like.
+/// Adds the figures that are derived from fitted ones, with the error of the fitted figure where
+/// they are of the same kind.
 void add_derived(Figures& figures, const cost::Profile& tuned) {
     const auto error_of = [&](std::string_view path) {
         const auto found = figures.find(path);
         return found != figures.end() ? found->second.error : 0;
     };
     const cost::MemoryModel& memory = tuned.memory;
-    if (memory.cma.measured && memory.cma.permitted) {
-        figures.try_emplace("memory.cma.bytes_min", Figure{Origin::derived, 0});
-    }
     if (memory.cache(cost::Cache::l2).measured) {
         figures["compute.copy_per_byte_ns"] = {Origin::derived,
                                                error_of("memory.caches.l2.copy_per_byte_ns")};
@@ -93,7 +91,7 @@ void add_derived(Figures& figures, const cost::Profile& tuned) {
     }
 }
 
-/// Was it measured before, by another command of ucg_tune?
+/// Returns whether another command of ucg_tune has measured this table.
 bool kept(const std::string& table, const cost::Profile& tuned) {
     for (std::size_t i = 0; i < topo::kDistanceCount; ++i) {
         if (table == level_table(static_cast<topo::Distance>(i)) && tuned.levels_measured[i]) {
@@ -105,7 +103,8 @@ bool kept(const std::string& table, const cost::Profile& tuned) {
            (table == "network.links" && tuned.links.measured);
 }
 
-/// Messages that were not timed cost no less than those between nearer CPUs that were.
+/// Takes over LogGP of messages. Messages that were not timed cost no less than those between
+/// nearer CPUs that were.
 void learn_levels(const ProbeResult& result, cost::Profile& profile) {
     cost::LogGp nearer = {};
     for (std::size_t i = 0; i < result.levels.size(); ++i) {
@@ -135,7 +134,7 @@ std::string value_text(const cost::NamedFigure& figure) {
     return fmt::format("{:.4g}", figure.value);
 }
 
-/// Rates of one table or more that lack for one reason.
+/// Rates of one table or several that were not measured for one reason.
 struct UnknownRates {
     std::string tables;
     std::string keys;
@@ -191,11 +190,11 @@ double per_cent(const Figure& figure) {
 
 cost::Profile tuned_profile(const ProbeResult& result, cost::Profile base) {
     base.memory = result.model;
-    // What the planner knew before there was a memory model, from the same measurements.
+    // The planner's older figures, from the same measurements.
     if (const cost::CacheRates& l2 = result.model.cache(cost::Cache::l2); l2.measured) {
         base.copy_per_byte_ns = l2.copy_per_byte_ns;
         base.reduce_per_byte_ns =
-            l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Of two operands.
+            l2.reduce_operand_per_byte_ns + l2.reduce_target_per_byte_ns / 2; // Two operands.
         base.reduce_fixed_ns = result.model.reduce_fixed_ns;
     }
     learn_levels(result, base);

@@ -1,4 +1,4 @@
-// Every figure of a profile: how `ucg_tune memory` came to it, or why it did not.
+// Tells for every figure of a profile how `ucg_tune memory` obtained it, or why it did not.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace ucg::tools {
 
-/// `base` with these results in it.
+/// Returns `base` with the results of the probe in it.
 cost::Profile tuned_profile(const ProbeResult& result, cost::Profile base);
 
 struct FigureReport {
@@ -19,22 +19,23 @@ struct FigureReport {
     std::optional<Figure> known; ///< Empty: it was not measured, nor known before.
     std::string_view reason;     ///< Why it is not known; empty if it is.
 
-    /// Lengths at which something is decided.
+    /// Returns whether the figure is a length at which something is decided.
     bool is_threshold() const { return figure.unit == cost::Unit::bytes; }
 };
 
-/// Of each key that `tuned` has, in the order of the file: what nobody took care of is reported as
-/// not measured.
+/// Reports each key that `tuned` has, in the order of the file. Figures for which the result has
+/// nothing are reported as not measured.
 std::vector<FigureReport> report_figures(const ProbeResult& result, const cost::Profile& tuned);
 
-/// A table of what is known, with errors in per cent.
+/// Returns a table of the known figures, with errors in per cent.
 std::string known_text(const std::vector<FigureReport>& figures);
-/// What is not known: each threshold, then the rates by table. Each line begins with `prefix`.
+/// Returns the figures that are not known: each threshold, then the rates by table. Each line
+/// begins with `prefix`.
 std::string unknown_text(const std::vector<FigureReport>& figures, std::string_view prefix);
-/// The errors by table, as comments of the profile.
+/// Returns the errors by table, as comments of the profile.
 std::string errors_toml(const std::vector<FigureReport>& figures);
 
-/// "fitted".
+/// Returns the name of an origin, such as "fitted".
 std::string_view name(Origin origin);
 double per_cent(const Figure& figure);
 

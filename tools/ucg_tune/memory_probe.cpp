@@ -13,7 +13,7 @@ namespace ucg::tools {
 
 namespace {
 
-/// Four times the largest last-level caches of servers; less than a second a round.
+/// Four times the largest last-level caches of servers. A round of it takes less than a second.
 constexpr std::uint64_t kWorkingSetMax = std::uint64_t{2} << 30;
 constexpr std::uint64_t kQuickBytesMax = 2 << 20;
 
@@ -21,7 +21,7 @@ constexpr std::array<std::uint64_t, 7> kReadBytes = {256,      1 << 10,   4 << 1
                                                      64 << 10, 256 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 3> kContendedBytes = {4 << 10, 64 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 4> kCmaBytes = {64, 16 << 10, 128 << 10, 1 << 20};
-/// What is done in one cache: the bytes that a core touches there.
+/// Work within one cache, and the number of bytes that a core touches there.
 struct CacheWork {
     cost::Cache cache;
     std::uint64_t bytes;
@@ -32,7 +32,7 @@ class Probe {
     Probe(const topo::Machine& machine, const std::vector<std::uint32_t>& cpus,
           const cost::MemoryModel& model, const ProbeOptions& options)
         : machine_(machine), cpus_(cpus), neighbours_(neighbours_of(machine, cpus)),
-          // Levels, company, messages; how messages are copied, with a CPU each and on one; caches,
+          // Levels, contention, messages; copies of messages, with a CPU each and on one; caches,
           // the last one's usable part, the kernel's copy, wake-ups on one CPU and across.
           run_(options, 3 * neighbours_.size() + 2 + cost::kCacheCount + 1 + 3) {
         run_.model() = model;
@@ -67,7 +67,7 @@ class Probe {
         return {.cpus = std::move(cpus), .memory_bytes = memory_bytes, .deadline = {}};
     }
 
-    /// What was measured before, perhaps elsewhere, is a default now.
+    /// Clears the marks of what was measured before, perhaps elsewhere.
     void forget_marks() {
         for (cost::MemoryLevel& level : model().levels) {
             level.measured = level.contention_measured = false;
@@ -80,10 +80,10 @@ class Probe {
         model().wake.measured = model().wake.across_measured = false;
     }
 
-    /// What was not measured is known relative to what was: farther is not nearer, and a link that
-    /// serves some readers at full speed by default does so at any speed.
+    /// Adjusts levels that were not measured to those that were: a farther one is not faster, and a
+    /// link that serves some readers at full speed by default does so at any speed.
     void fit_defaults() {
-        cost::MemoryLevel nearer; // The farthest yet that was measured.
+        cost::MemoryLevel nearer; // The farthest measured level so far.
         for (std::size_t i = 0; i < cost::kMemoryLevelCount; ++i) {
             const cost::MemoryLevel& standard = cost::default_memory_model().levels[i];
             cost::MemoryLevel& level = model().levels[i];
@@ -132,9 +132,9 @@ class Probe {
                    : measure_messages(run_, neighbours.distance, neighbours.cpus);
     }
 
-    /// Does a line between CPUs that share a cache, as the system says, take several times what it
-    /// usually does? The host of a virtual machine has put them apart then, for seconds or hours,
-    /// and what one takes that reads the other's lines would be wrong for the rest of the time.
+    /// Returns whether a line between CPUs that share a cache, as the system says, takes several
+    /// times its usual time. The host of a virtual machine has then put the CPUs apart, for seconds
+    /// or hours, and figures for reading the other's lines would be wrong for the rest of the time.
     Result<bool> apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
         constexpr double kSeveralTimes = 3;
         const bool share_cache =
@@ -159,7 +159,7 @@ class Probe {
         return true;
     }
 
-    /// Then its phase is left out.
+    /// Skips the phase of that name if the CPUs are apart(). Returns whether it did.
     Result<bool> skips(const std::string& what, const std::vector<std::uint32_t>& cpus) {
         Result<bool> skipped = apart(what, cpus);
         if (skipped.ok() && *skipped) {
@@ -169,14 +169,14 @@ class Probe {
     }
 
     Status measure_oversubscribed_copies() {
-        if (run_.options().quick) { // All of them are long.
+        if (run_.options().quick) { // All lengths are long.
             run_.skip();
             return {};
         }
         return measure_copies(run_, {cpus_[0], cpus_[0]});
     }
 
-    /// Two CPUs whose caches are near, or one CPU twice.
+    /// Returns two CPUs whose caches are near, or one CPU twice.
     std::vector<std::uint32_t> pair() const {
         for (const Neighbours& neighbours : neighbours_) {
             if (neighbours.distance != topo::Distance::core) {
@@ -218,8 +218,8 @@ class Probe {
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
         const std::string table = "memory.levels." + where;
         level.latency_ns = run_.learn(where, Series::line, table, "latency_ns");
-        // Blocks follow one another, so that a processor looks for one while it copies the other:
-        // their times have no latency in them.
+        // Blocks follow one another, so that a processor requests one while it copies another:
+        // their times do not include the latency.
         level.per_byte_ns =
             run_.learn_slope(run_.points(where, Series::read), 0, table, "per_byte_ns");
         level.measured = true;
@@ -251,7 +251,7 @@ class Probe {
             return status;
         }
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
-        // As many readers as there are: with few, a link that is not full would look too narrow.
+        // With few readers, a link that is not full would look too narrow.
         level.contended_per_byte_ns =
             run_.learn_slope(run_.points(where, Series::contended, readers), level.latency_ns,
                              "memory.levels." + level_name, "contended_per_byte_ns", readers);
@@ -287,8 +287,8 @@ class Probe {
                    : std::min<std::uint64_t>(kWorkingSetMax, shm::memory_budget().available / 8);
     }
 
-    /// Other cores, and other guests of the host, use the last cache as well: what a core finds of
-    /// it for itself counts as its capacity, and half of that as the part in which it is fast.
+    /// Other cores, and other guests of the host, use the last cache, too. What a core finds for
+    /// itself counts as its capacity, and half of that as the part that is fast.
     Status learn_usable_part() {
         const std::vector<std::uint64_t> sets =
             sets_between(2 * capacity(cost::Cache::l2), std::min(l3_bytes_, room()));
@@ -300,10 +300,10 @@ class Probe {
             }
             part = *measured;
         } else {
-            run_.skip(); // It is hardly longer than the L2, or than what may be taken.
+            run_.skip(); // Hardly longer than the L2, or than the allowed memory.
         }
         if (part == sets.back() && part < whole_lines(l3_bytes_)) {
-            return {}; // Longer sets might have shown how much more there is.
+            return {}; // Longer sets might have shown more.
         }
         capacity(cost::Cache::l3) = part;
         capacity(cost::Cache::l3_part) = part / 2;
@@ -330,8 +330,8 @@ class Probe {
         return usable_part(run_.points(where, Series::copy));
     }
 
-    /// Half of each cache, as much as a core finds of the last one, and four times that one for
-    /// memory; as far as there is room.
+    /// Returns the work for each cache: half of it, as much as a core finds of the last one, and
+    /// four times that one for memory; as far as there is room.
     std::vector<CacheWork> cache_works() {
         std::vector<CacheWork> works;
         for (std::size_t i = 0; i < cost::kCacheCount; ++i) {
@@ -350,10 +350,10 @@ class Probe {
         return works;
     }
 
-    /// One round of all that is done in one cache, and of the shortest reduction.
+    /// Does one round of all the work in one cache, and of the shortest reduction.
     static void work_in(const CacheWork& work, Driver& driver, Vectors& vectors,
                         std::uint32_t round) {
-        // Half for the source, half for what the peer has read.
+        // Half is for the source, half for what the peer has read.
         const Blocks blocks(whole_lines(work.bytes / 2));
         driver.peer_reads_mine(blocks.bytes, blocks.stride, 1);
         driver.record({Series::reduce, kOperands[0], round, sizeof(double),
@@ -408,7 +408,7 @@ class Probe {
         return {};
     }
 
-    /// The point of a series that was recorded for every cache.
+    /// Returns the summary of a series that was recorded for every cache.
     const Summary& time_in(const CacheWork& work, Series series, std::uint32_t count) const {
         const std::string_view where = cost::name(work.cache);
         const auto found = std::find_if(
@@ -420,8 +420,8 @@ class Probe {
         return found->ns;
     }
 
-    /// The rates are marked as measured by what the core does with lines of its own; without
-    /// `overwrites` those of a peer's lines stay as they are built in, and are named so.
+    /// Learns the rates of a cache, marked as measured by copies of the core's own lines. Without
+    /// `overwrites`, rates for a peer's lines stay built in and are reported as such.
     void learn_rates(const CacheWork& work, bool overwrites) {
         cost::CacheRates& rates = model().caches[static_cast<std::size_t>(work.cache)];
         const std::string table = table_of(work.cache);
@@ -463,7 +463,7 @@ class Probe {
                     driver.peer_writes(bytes, 0, 1);
                     for (const Series series : {Series::cma_written, Series::cma}) {
                         const Result<double> ns = driver.cma_ns(target.data(), bytes);
-                        if (!ns.ok()) { // Nothing but the gate is recorded then.
+                        if (!ns.ok()) { // Only the gate is recorded then.
                             return Status();
                         }
                         driver.record({series, 1, round, bytes, *ns});
@@ -493,7 +493,7 @@ class Probe {
         return {};
     }
 
-    /// Two processes of one CPU: their gate is the switch itself.
+    /// Measures the switch between two processes of one CPU, which is also their gate.
     Status measure_switch() {
         Status status = measure_futex("switch", {cpus_[0], cpus_[0]});
         if (status.ok()) {
@@ -533,8 +533,8 @@ class Probe {
 
     const topo::Machine& machine_;
     const std::vector<std::uint32_t>& cpus_;
-    std::uint64_t l3_bytes_ = 0; ///< All of it.
-    double usual_line_ns_ = 0; ///< Between CPUs that share a cache, by the costs that are built in.
+    std::uint64_t l3_bytes_ = 0; ///< Bytes of the whole cache.
+    double usual_line_ns_ = 0;   ///< Between CPUs that share a cache, by the built-in costs.
     std::vector<Neighbours> neighbours_;
     ProbeRun run_;
 };

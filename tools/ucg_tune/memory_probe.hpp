@@ -18,62 +18,63 @@
 namespace ucg::tools {
 
 struct ProbeOptions {
-    double seconds = capi::kTuneSeconds; ///< About, all together.
-    bool quick = false; ///< Short vectors only: outer caches and memory are left as they were.
+    double seconds = capi::kTuneSeconds; ///< About the time of all measurements together.
+    bool quick = false; ///< Short vectors only: rates of outer caches and memory are kept.
     std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
-/// What the rounds of one measurement came to.
+/// The summary of one measurement over all its rounds.
 struct Point {
-    std::string where; ///< The level or cache, or the way that messages took.
+    std::string where; ///< The level, the cache, or the way by which messages were sent.
     Series series = Series::line;
     std::uint32_t count = 1; ///< Readers or operands.
     std::uint64_t bytes = 0;
     Summary ns;
 };
 
-/// How a figure of the profile came to be.
+/// Where a figure of the profile comes from.
 enum class Origin : std::uint8_t {
-    fitted,  ///< To what was measured.
-    told,    ///< By the system.
-    derived, ///< Of fitted ones.
+    fitted,  ///< Fitted to measured times.
+    told,    ///< Told by the system.
+    derived, ///< Derived from fitted figures.
     kept,    ///< Measured before, and not by `ucg_tune memory`.
 };
 
 struct Figure {
     Origin origin = Origin::fitted;
-    double error = 0; ///< Relative: of a line fit_error, of one median its spread; 0: none.
+    double error = 0; ///< Relative: fit_error of a line, or spread of a median; 0: none.
 };
 
 struct ProbeResult {
-    cost::MemoryModel model; ///< Where something was not measured: what the probe was given.
-    /// Of messages, by topo::Distance; empty where none were timed.
+    cost::MemoryModel model; ///< Figures that were not measured are as they were given.
+    /// LogGP of messages, by topo::Distance; empty where none were timed.
     std::array<std::optional<cost::LogGp>, cost::kMemoryLevelCount> levels;
     std::map<std::string, Figure, std::less<>>
-        figures; ///< By cost::NamedFigure::path. No others are known.
+        figures; ///< By cost::NamedFigure::path; only the known ones.
     std::vector<Point> points;
-    std::vector<std::string> notes; ///< What was not measured and why; what disturbed the rest.
+    std::vector<std::string> notes; ///< What was not measured and why; what disturbed measurements.
 };
 
-/// CPUs, the operating system's numbers, at one distance from one another.
+/// Some CPUs, by the operating system's numbers, at one distance from the first of them.
 struct Neighbours {
     topo::Distance distance = topo::Distance::core;
     std::vector<std::uint32_t> cpus; ///< The first is as far from each of the others.
 };
 
-/// For each distance that there is between two of `cpus`, the CPU with the most others at exactly
-/// this distance, and those. Nearest first.
+/// For each distance that occurs between two of `cpus`, returns the CPU that has the most others at
+/// exactly this distance, followed by those others. Nearest distance first.
 std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
                                       const std::vector<std::uint32_t>& cpus);
 
-/// Of sets of bytes that a core copies within, each at least as long as the one before, the longest
-/// of which a byte takes at most twice as long as of the first, as have all before it. x: the bytes
-/// of a set; y: nanoseconds for copying one half of it to the other. REQUIRES: copies.
+/// Returns the longest set of bytes in which a byte takes at most twice as long as in the first
+/// set, provided that the same holds for all sets before it. Each of `copies` belongs to a set at
+/// least as long as the one before: x is the bytes of a set that a core copies within, y the
+/// nanoseconds for copying one half of it to the other. REQUIRES: copies is not empty.
 std::uint64_t usable_part(std::span<const FitPoint> copies);
 
-/// Measures with the CPUs that this process may use. What cannot be measured keeps its value in
-/// `model`, not marked as measured, with a note. Fails when processes cannot be started or share no
-/// memory.
+/// Measures on the CPUs that this process may use. A figure that cannot be measured keeps its value
+/// in `model`, is not marked as measured, and has a note. Fails when processes cannot be started or
+/// cannot share memory.
 Result<ProbeResult> probe_memory(const topo::Machine& machine,
                                  const std::vector<std::uint32_t>& cpus,
                                  const cost::MemoryModel& model, const ProbeOptions& options);

@@ -1,4 +1,4 @@
-// What `ucg_tune memory` times: copies and reductions of blocks and vectors.
+// The work that `ucg_tune memory` times: copies and reductions of blocks and vectors.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,12 @@
 
 namespace ucg::tools {
 
-/// Vectors of this length and less are repeated within a round so that the clock's own 25 ns and
-/// its steps do not show.
+/// Vectors of up to this length are repeated within a round, so that the time of a clock reading,
+/// 25 ns, and the clock's steps do not show.
 inline constexpr std::uint64_t kRoundBytes = 64 << 10;
-/// Blocks of one round lie on pages of their own, so that a prefetcher does not run from one to the
-/// next, and not at equal offsets of them, which would all fall into one set of an L1.
+/// Each block of a round begins on a page of its own, so that a prefetcher does not run from one to
+/// the next, and at another offset within its page than the others, since equal offsets would all
+/// fall into one set of an L1.
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint64_t kSkew = 5 * kCacheLine;
 inline constexpr std::array<std::uint32_t, 3> kOperands = {2, 4, 8};
@@ -28,14 +29,14 @@ inline double elapsed_ns(Clock::time_point start) {
 }
 
 inline void fence() {
-    asm volatile("" ::: "memory"); // What was copied must not be merged, moved or left out.
+    asm volatile("" ::: "memory"); // Keeps the compiler from merging, moving or removing copies.
 }
 
 inline std::uint64_t whole_lines(std::uint64_t bytes) {
     return bytes / kCacheLine * kCacheLine;
 }
 
-/// Lengths in whole lines, each twice as long as the one before, and the longest.
+/// Returns lengths in whole lines, each twice as long as the one before, and `longest` at the end.
 inline std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint64_t longest) {
     std::vector<std::uint64_t> sets;
     for (std::uint64_t set = shortest; set > 0 && set < longest; set *= 2) {
@@ -45,7 +46,7 @@ inline std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint
     return sets;
 }
 
-/// The blocks of one round at this length.
+/// The blocks that one round copies at a given length.
 struct Blocks {
     std::uint64_t bytes;
     std::uint64_t stride;
@@ -57,7 +58,7 @@ struct Blocks {
     std::uint64_t span() const { return count * stride; }
 };
 
-/// Per block, the time of `copy(target, source, bytes)` from one place to another.
+/// Returns the time per block of copying the blocks by `copy(target, source, bytes)`.
 template <typename Copy>
 double copy_blocks(std::byte* target, const std::byte* source, const Blocks& blocks, Copy copy) {
     const Clock::time_point start = Clock::now();
@@ -72,12 +73,12 @@ inline void copy_cached(std::byte* target, const std::byte* source, std::uint64_
     copy_bytes(target, source, bytes);
 }
 
-/// Vectors of doubles that only the driver touches.
+/// Vectors of doubles that only the driver accesses.
 class Vectors {
   public:
     explicit Vectors(std::uint64_t bytes) : memory_(bytes / sizeof(double), 1.0) {}
 
-    /// One of those that lie one after another.
+    /// Returns the vector at this offset. Vectors lie one after another.
     std::byte* at(std::uint64_t offset) {
         return reinterpret_cast<std::byte*>(memory_.data()) + offset;
     }

@@ -85,7 +85,7 @@ void MessagePair::both_at_once(ShmTransport& lane, const MessageWork& work) {
     move(lane, both);
 }
 
-/// The second end tells the first that it has got there.
+/// The second end tells the first that it has got this far.
 void MessagePair::acknowledge(ShmTransport& lane) {
     Message word = message(self_ == 0 ? Direction::recv : Direction::send, {});
     move(lane, {&word, 1});
@@ -119,14 +119,15 @@ double MessagePair::burst_ns(ShmTransport& lane, const MessageWork& work) {
     return sum_ns / (work.count * depth);
 }
 
-/// The first end has the second begin.
+/// The first end tells the second to begin.
 void MessagePair::start_other(ShmTransport& lane) {
     Message word = message(self_ == 0 ? Direction::send : Direction::recv, {});
     move(lane, {&word, 1});
 }
 
-/// One way with a word back, or at once in both directions after a word there: on one CPU the other
-/// end would else have done its part before the clock starts.
+/// Times messages that were just written: one way with a word back, or both ways at once after a
+/// word to the second end. Without that word, the second end on the same CPU would have done its
+/// part before the clock starts.
 double MessagePair::written_ns(ShmTransport& lane, const MessageWork& work) {
     const bool exchange = work.pattern == Pattern::exchange;
     double sum_ns = 0;

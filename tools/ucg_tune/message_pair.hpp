@@ -1,6 +1,6 @@
-// One end of two processes that send each other messages by the library's own transport of a host,
-// and time them. `ucg_tune memory` learns by it what messages cost and from which lengths on they
-// are copied in another way.
+// One end of a pair of processes that send each other messages by the library's own transport
+// within a host, and time them. `ucg_tune memory` uses it to learn what messages cost, and from
+// which lengths on to copy them in another way.
 #pragma once
 
 #include <cstdint>
@@ -14,42 +14,43 @@
 
 namespace ucg::tools {
 
-/// What the two do.
+/// What the two ends do, and what is timed.
 enum class Pattern : std::uint8_t {
-    one_way,  ///< A message there and one back, in turn: half the time of both.
-    exchange, ///< Each sends one and waits for the other's.
-    stream,   ///< One after the other from the first end: the time between two.
-    burst,    ///< As many as a ring has slots, which it is free to take: the time to post one.
+    one_way,  ///< A message there and one back: half the time of both.
+    exchange, ///< Each end sends a message and waits for the other's.
+    stream,   ///< The first end sends messages in a row: the time between two.
+    burst,    ///< As many messages as a ring has slots, all free: the time to post one.
 };
 
-/// Both ends are given the same.
+/// Messages to exchange and time. Both ends are given the same.
 struct MessageWork {
-    std::uint32_t lane = 0; ///< Which of the transports.
+    std::uint32_t lane = 0; ///< Index of the transport.
     Pattern pattern = Pattern::one_way;
-    bool in_segment = false; ///< Buffers that the peer has mapped; else memory of one's own.
-    /// Before each message its sender writes it, which does not count, but that its cache has it
-    /// then. Of `one_way` and `exchange`.
+    bool in_segment = false; ///< Whether buffers are mapped by the peer; else they are private.
+    /// Whether the sender writes each message before it sends it, so that its cache holds the
+    /// message. The writing is not timed. For the patterns `one_way` and `exchange`.
     bool written = false;
-    std::uint32_t count = 1; ///< Times, after one that does not count.
+    std::uint32_t count = 1; ///< Repetitions that are timed, after one that is not.
     std::uint64_t bytes = 0;
 };
 
 class MessagePair {
   public:
-    /// Makes a transport for each of `lanes`, and buffers for messages of up to `bytes_max`. The
-    /// heap must outlive it. `cpus`: on how many the two run.
+    /// Makes a transport for each of `lanes`, and buffers for messages of up to `bytes_max` bytes.
+    /// `heap` must outlive the result. `cpus` is the number of CPUs on which the two ends run.
     static Result<std::unique_ptr<MessagePair>> create(shm::Heap& heap, Rank self,
                                                        std::span<const transport::ShmOptions> lanes,
                                                        std::uint64_t bytes_max, unsigned cpus);
 
     std::size_t lane_count() const { return lanes_.size(); }
     transport::ShmAddress address(std::size_t lane) const { return lanes_[lane]->address(); }
-    /// Both ends call it, with the addresses of both.
+    /// Connects a lane. Both ends call it, with the addresses of both.
     Status connect(std::size_t lane, std::span<const transport::ShmAddress> both) {
         return lanes_[lane]->connect(both);
     }
 
-    /// Both ends call it; the first one's result counts. In nanoseconds, of one message.
+    /// Runs the work and returns the time of one message in nanoseconds. Both ends call it; the
+    /// first end's result counts.
     double run(const MessageWork& work);
 
   private:
@@ -68,10 +69,10 @@ class MessagePair {
     Rank self_;
     shm::Waiter waiter_;
     std::vector<std::unique_ptr<transport::ShmTransport>> lanes_;
-    std::vector<std::uint32_t> depths_; ///< Of the rings of each lane.
+    std::vector<std::uint32_t> depths_; ///< Slots in the rings of each lane.
     std::uint64_t bytes_max_ = 0;
-    std::vector<std::byte> private_; ///< What is sent, then what is received.
-    shm::Lease segment_;             ///< Likewise.
+    std::vector<std::byte> private_; ///< Private buffers: bytes to send, then received ones.
+    shm::Lease segment_;             ///< Buffers that the peer has mapped, in this order.
 };
 
 } // namespace ucg::tools

@@ -12,37 +12,38 @@ namespace {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-/// How long one cell of a round takes, about: the clock does not show, and a round is over before
-/// the machine is another.
+/// The approximate time of one cell of a round in nanoseconds: long enough for the clock's cost not
+/// to show, short enough for a round to end before the machine's state changes.
 constexpr double kCellNs = 60000;
 
-/// The lengths through a ring to which LogGP is fitted.
+/// The lengths of messages through a ring to which LogGP is fitted.
 constexpr std::array<std::uint64_t, 8> kMessageBytes = {8,        256,      1 << 10,   4 << 10,
                                                         16 << 10, 64 << 10, 256 << 10, 1 << 20};
-/// What the buffers of a ring may have, and the lengths by which these are compared.
+/// The lengths that the buffers of a ring may have, and the message lengths by which they are
+/// compared.
 constexpr std::array<std::uint64_t, 4> kRingBytes = {256 << 10, 512 << 10, 1 << 20, 2 << 20};
 constexpr std::array<std::uint64_t, 4> kRingMessageBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20};
-/// Lengths by which ways of copying are compared: a threshold is one of them. The last stands for
-/// the longest that were timed and all beyond.
+/// Lengths at which ways of copying are compared; a threshold is one of them. The last one stands
+/// for the longest that was timed and for all beyond.
 constexpr std::array<std::uint64_t, 7> kMappedBytes = {2 << 10,  4 << 10,   8 << 10, 16 << 10,
                                                        64 << 10, 256 << 10, 1 << 20};
 constexpr std::array<std::uint64_t, 7> kPrivateBytes = {8 << 10,   16 << 10, 32 << 10, 64 << 10,
                                                         256 << 10, 1 << 20,  4 << 20};
-/// Where the kernel is slower at all of these it may as well be at longer ones, for which the
-/// caches are as small.
+/// Where the kernel is slower at all of these, longer messages are not assumed to be faster, since
+/// caches are too small for those as well.
 constexpr std::array<std::uint64_t, 8> kKernelFromBytes = {
     8 << 10,   16 << 10, 32 << 10, 64 << 10,
     256 << 10, 1 << 20,  4 << 20,  cost::kHardlyEverCopiedOnce};
 constexpr std::array<std::uint64_t, 3> kCooperativeBytes = {64 << 10, 256 << 10, 1 << 20};
 
-/// What messages are used for, alike often: a threshold holds for all of them. What was written
-/// last lies in its sender's cache; what was not, and was sent before, in the receiver's as well.
+/// The uses of messages, all equally frequent: a threshold holds for all of them. What was just
+/// written lies in its sender's cache; what was not, and was sent before, also in the receiver's.
 constexpr std::array kUses = {Series::one_way, Series::exchange, Series::one_way_written,
                               Series::exchange_written};
-/// Those that leave neither processor idle.
+/// The uses that leave neither processor idle.
 constexpr std::array kBusyUses = {Series::exchange, Series::exchange_written};
 
-/// A way of copying long messages: a lane of the crew.
+/// A way of copying long messages, which is a lane of the crew.
 struct Way {
     std::string name;
     transport::ShmOptions options;
@@ -56,14 +57,14 @@ MessageWork work_of(Series use) {
     return {.pattern = exchange ? Pattern::exchange : Pattern::one_way, .written = written};
 }
 
-/// How often a message of that length moves in one cell, by what it takes at least.
+/// Returns how often a message of that length moves in one cell, from the least time that it takes.
 std::uint32_t times_in_cell(std::uint64_t bytes, double message_ns) {
     constexpr double kBestPerByteNs = 1.0 / 32;
     const double least_ns = message_ns + kBestPerByteNs * static_cast<double>(bytes);
     return static_cast<std::uint32_t>(std::clamp(kCellNs / least_ns, 1.0, 500.0));
 }
 
-/// Messages through rings alone.
+/// Returns options by which all messages go through rings.
 transport::ShmOptions ring_options(std::uint64_t ring_bytes, bool own_processors) {
     transport::ShmOptions options;
     options.ring_bytes = ring_bytes;
@@ -74,8 +75,9 @@ transport::ShmOptions ring_options(std::uint64_t ring_bytes, bool own_processors
     return options;
 }
 
-/// Fills all buffers of a lane's rings, which have no pages before, and goes on until their senders
-/// have found out which way of writing them is faster (shm::CopyPace, after two looks).
+/// Fills all buffers of a lane's rings, which have no pages before, and continues until their
+/// senders have found out which way of writing them is faster (shm::CopyPace, after two
+/// comparisons).
 void warm_up(Driver& driver, std::uint32_t lane, bool in_segment, std::uint64_t bytes,
              std::uint64_t ring_bytes) {
     constexpr std::uint64_t kPaceBytes = std::uint64_t{40} << 20;
@@ -87,7 +89,7 @@ void warm_up(Driver& driver, std::uint32_t lane, bool in_segment, std::uint64_t 
                         .bytes = bytes});
 }
 
-/// Messages between ranks that have a processor each, or take turns on one.
+/// Measures copies of messages between ranks that have a processor each, or that share one.
 class CopyProbe {
   public:
     CopyProbe(ProbeRun& run, const std::vector<std::uint32_t>& cpus)
@@ -141,7 +143,7 @@ class CopyProbe {
             ways_.back().options.cooperative_copy_bytes_min = 1;
         }
         if (run_.options().quick) {
-            return; // What is decided by longer messages.
+            return; // The others decide about longer messages.
         }
         for (const std::uint64_t bytes : kRingBytes) {
             add(rings(bytes), false,
@@ -150,7 +152,7 @@ class CopyProbe {
                 ring_options(bytes, own_));
         }
         if (run_.model().cma.permitted) {
-            // With the help of senders, as it is where single copies are made at all.
+            // With the help of senders, as wherever single copies are made.
             transport::ShmOptions options = ring_options(kRingBytes.front(), own_);
             options.single_copy_bytes_min = 1;
             options.cooperative_copy_bytes_min = 1;
@@ -203,8 +205,9 @@ class CopyProbe {
 
     TimesByLength times(std::string_view way) const { return times_of(named(way), kUses); }
 
-    /// Ranks that take turns have peers on their own CPU and on others, whose turns end as well:
-    /// there counts what both ends have to do, so what keeps both CPUs busy.
+    /// Returns the times where ranks share processors. Such ranks have peers on their own CPU and
+    /// on others, whose time slices end as well: there the work of both ends counts, and so the
+    /// uses that keep both CPUs busy.
     TimesByLength oversubscribed_times(const std::string& way) const {
         const TimesByLength across = times_of(way, kBusyUses);
         const TimesByLength here = times(way);
@@ -220,7 +223,7 @@ class CopyProbe {
         for (const std::uint64_t bytes : kRingBytes) {
             TimesByLength& one = ways.emplace_back();
             const TimesByLength all = times(rings(bytes));
-            for (const std::uint64_t length : kRingMessageBytes) { // What all were timed at.
+            for (const std::uint64_t length : kRingMessageBytes) { // All were timed at these.
                 if (const auto ns = all.find(length); ns != all.end()) {
                     one.insert(*ns);
                 }

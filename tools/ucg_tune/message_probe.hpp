@@ -1,5 +1,5 @@
-// Measures what messages of the library cost on a host, and from which lengths on they are copied
-// in another way: two processes send each other messages by the transport that serves ranks.
+// Measures the costs of messages between ranks of a host, and the lengths from which on they should
+// be copied in another way: two processes send each other messages by the transport that ranks use.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@
 
 namespace ucg::tools {
 
-/// LogGP of messages through a ring, between two CPUs at this distance.
+/// Measures LogGP of messages through a ring between the first two of `cpus`, which are at this
+/// distance.
 Status measure_messages(ProbeRun& run, topo::Distance distance,
                         const std::vector<std::uint32_t>& cpus);
 
-/// The lengths at which messages between two ranks on these CPUs, one of which may be there twice,
-/// are better copied in another way, and how long the buffers of a ring had better be.
+/// Measures from which lengths on messages between two ranks on these CPUs should be copied in
+/// another way, and which length the buffers of a ring should have. Both CPUs may be the same.
 Status measure_copies(ProbeRun& run, const std::vector<std::uint32_t>& cpus);
 
 } // namespace ucg::tools

@@ -14,8 +14,8 @@ namespace ucg::tools {
 
 namespace {
 
-/// Launchers start processes of a job within seconds of one another.
-constexpr std::chrono::seconds kMeetTimeout(60);
+/// The time for processes to meet. Launchers start the processes of a job within seconds.
+constexpr std::chrono::seconds kBootstrapTimeout(60);
 
 constexpr const char* kNetworkDescription =
     "Rank 0 sends 1 to K messages at once, to as many ranks, each of which answers with 8 bytes;\n"
@@ -41,7 +41,7 @@ constexpr const char* kNetworkDescription =
     "\n"
     "Start it by mpirun, mpiexec or srun with one process on each host, K + 1 of them at best, "
     "and\n"
-    "name a host and port where they meet: --meet HOST:PORT, with the host of rank 0. Rank 0\n"
+    "name a host and port where they meet: --bootstrap HOST:PORT, with the host of rank 0. Rank 0\n"
     "prints, and writes the profile: [network.minimum], [network.median], [network.links], and "
     "the\n"
     "level network, LogGP with the same times as the median, but for G. What the profile says of "
@@ -54,10 +54,12 @@ constexpr const char* kNetworkDescription =
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n"
     "\n"
     "Examples:\n"
-    "  mpirun -N 1 ucg_tune network --meet node0:7177\n"
-    "  srun -N 9 --ntasks-per-node 1 ucg_tune network --meet node0:7177 --plot multicast.svg\n"
-    "  mpirun -N 1 ucg_tune network --meet node0:7177 --messages 16 --bytes 8,512,8k --time 60\n"
-    "  tools/vcluster run --hosts 9 --latency 500us -- mpirun -N 1 ucg_tune network --meet n0:7177 "
+    "  mpirun -N 1 ucg_tune network --bootstrap node0:7177\n"
+    "  srun -N 9 --ntasks-per-node 1 ucg_tune network --bootstrap node0:7177 --plot multicast.svg\n"
+    "  mpirun -N 1 ucg_tune network --bootstrap node0:7177 --messages 16 --bytes 8,512,8k --time "
+    "60\n"
+    "  tools/vcluster run --hosts 9 --latency 500us -- mpirun -N 1 ucg_tune network --bootstrap "
+    "n0:7177 "
     "-o -\n"
     "  ucg_tune network --processes 3 --time 1";
 
@@ -67,7 +69,8 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
     : app_(*parent.add_subcommand("network",
                                   "Measure what messages between hosts take, alone and several at "
                                   "once, and write it to the profile")) {
-    app_.add_option("--meet", meet_, "Where the processes of a launcher meet: the host of rank 0")
+    app_.add_option("--bootstrap", bootstrap_,
+                    "Where the processes of a launcher find one another: the host of rank 0")
         ->type_name("HOST:PORT");
     app_.add_option("--processes", processes_, "Start so many on this host instead, 2 to 256")
         ->type_name("COUNT")
@@ -103,15 +106,15 @@ void NetworkCommand::check() const {
         throw CLI::ValidationError("--bytes", "expected two different lengths at least, for beta "
                                               "lies in their difference");
     }
-    if (processes_ > 0 && !meet_.empty()) {
-        throw CLI::ValidationError("--meet and --processes", "expected one of the two");
+    if (processes_ > 0 && !bootstrap_.empty()) {
+        throw CLI::ValidationError("--bootstrap and --processes", "expected one of the two");
     }
     check_outputs(app_, output_, format_, plot_);
 }
 
-Status NetworkCommand::meet(Meeting& meeting) const {
+Status NetworkCommand::connect(Bootstrap& bootstrap) const {
     if (processes_ > 0) {
-        return meeting.fork(processes_, kMeetTimeout);
+        return bootstrap.fork(processes_, kBootstrapTimeout);
     }
     const Result<Place> place = launched_place();
     if (!place.ok()) {
@@ -122,20 +125,21 @@ Status NetworkCommand::meet(Meeting& meeting) const {
                        "found no launcher with two processes or more: start it by mpirun, mpiexec "
                        "or srun, or on this host alone with --processes");
     }
-    if (meet_.empty()) {
-        return failure(Code::invalid_argument,
-                       "--meet HOST:PORT is missing: the host of rank 0, as the others reach it, "
-                       "and a port that is free there");
+    if (bootstrap_.empty()) {
+        return failure(
+            Code::invalid_argument,
+            "--bootstrap HOST:PORT is missing: the host of rank 0, as the others reach it, "
+            "and a port that is free there");
     }
-    return meeting.join(*place, meet_, kMeetTimeout);
+    return bootstrap.join(*place, bootstrap_, kBootstrapTimeout);
 }
 
 Status NetworkCommand::run() {
-    Meeting meeting;
-    if (Status status = meet(meeting); !status.ok()) {
+    Bootstrap bootstrap;
+    if (Status status = connect(bootstrap); !status.ok()) {
         return status;
     }
-    const bool writes = meeting.place().rank == 0;
+    const bool writes = bootstrap.place().rank == 0;
     std::string path;
     ExistingProfile base = {capi::builtin_costs_here().profile, ""};
     if (writes && (processes_ == 0 || !output_.empty())) {
@@ -159,11 +163,11 @@ Status NetworkCommand::run() {
             std::fprintf(stderr, "ucg_tune: measuring %s\n", what.c_str());
         };
     }
-    const Result<NetworkResult> result = probe_network(meeting, options_);
+    const Result<NetworkResult> result = probe_network(bootstrap, options_);
     if (!result.ok() || !writes) {
         return result.status();
     }
-    if (Status status = meeting.reap(); !status.ok()) {
+    if (Status status = bootstrap.reap(); !status.ok()) {
         return status;
     }
     return write(*result, base, path);

@@ -1,4 +1,4 @@
-// ucg_tune network.
+// The command ucg_tune network.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class NetworkCommand {
 
   private:
     void check() const; ///< Throws CLI::ParseError.
-    Status meet(Meeting& meeting) const;
+    Status connect(Bootstrap& bootstrap) const;
     Status write(const NetworkResult& result, const ExistingProfile& base,
                  const std::string& path) const;
     std::string command() const;
@@ -25,8 +25,8 @@ class NetworkCommand {
     CLI::App& app_;
     std::string output_;
     std::string plot_;
-    std::string meet_;
-    Rank processes_ = 0; ///< 0: started by a launcher.
+    std::string bootstrap_;
+    Rank processes_ = 0; ///< 0: a launcher starts the processes.
     Format format_ = Format::text;
     bool silent_ = false;
     NetworkOptions options_;

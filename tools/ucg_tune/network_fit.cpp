@@ -56,8 +56,8 @@ cost::NetworkPostal fit_one(std::span<const Multicast> multicasts, double answer
     for (const Multicast& each : multicasts) {
         lengths.insert(each.bytes);
     }
-    // Slopes over the length: alpha_r + n beta. alpha_p is what the shortest ones say, for in a
-    // line of long messages it is a small difference of large numbers.
+    // The slope at n bytes is alpha_r + n beta. alpha_p comes from the shortest messages alone, for
+    // in a line of long messages it is a small difference of large numbers.
     std::vector<FitPoint> slopes;
     for (const std::uint64_t bytes : lengths) {
         const std::vector<FitPoint> points = points_of(multicasts, bytes, answer, statistic);
@@ -73,7 +73,7 @@ cost::NetworkPostal fit_one(std::span<const Multicast> multicasts, double answer
             .measured = true};
 }
 
-/// The slope of the time that starting messages takes.
+/// Returns the slope of the time that starting messages takes, over their number.
 double fit_overhead(std::span<const Multicast> multicasts) {
     const std::uint64_t least = shortest(multicasts);
     std::vector<FitPoint> points;
@@ -103,7 +103,7 @@ Box box_of(std::vector<double> samples) {
 
 namespace {
 
-/// Without the first; 0 of fewer than two.
+/// Returns the median of the batches without the first; 0 of fewer than two batches.
 double median_of_later(const std::vector<double>& batches) {
     return batches.size() < 2
                ? 0

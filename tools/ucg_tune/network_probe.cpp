@@ -20,7 +20,7 @@ using transport::ucx::UcxTransport;
 using transport::ucx::UcxWorker;
 using Clock = std::chrono::steady_clock;
 
-/// What rank 0 has its peers do next.
+/// What rank 0 tells its peers to do next.
 enum class Order : std::uint64_t {
     part,
     round,    ///< A multicast of each kind.
@@ -31,28 +31,29 @@ enum class Order : std::uint64_t {
 constexpr std::uint64_t kAnswerBytes = 8;
 constexpr std::uint64_t kOrderBytes = 8;
 constexpr std::uint32_t kGroup = 1;
-/// A minimum and a median of fewer say little; they are measured even if time is out.
+/// The least number of rounds, measured even if time is out: minimum and median of fewer say
+/// little.
 constexpr std::size_t kRoundsMin = 5;
-/// More would not move a median that is used with two digits.
+/// The most rounds: more would not change a median that is used with two digits.
 constexpr std::size_t kRoundsMax = 2000;
-/// A batch is longer than what buckets of links hold, milliseconds of their rate, and so many
-/// messages are under way that none waits for an answer.
+/// A batch is longer than what the token buckets of links hold, milliseconds of their rate, and so
+/// many messages are under way that none waits for an answer.
 constexpr std::uint64_t kStreamBytes = 64 << 10;
 constexpr std::uint32_t kStreamMessages = 64;
 constexpr std::uint32_t kStreamWindow = 8;
 constexpr std::size_t kBatchesMin = 4;
 constexpr std::size_t kBatchesMax = 200;
-/// The parts of the time that are the stream's and the exchange's.
+/// The parts of the time that the stream and the exchange have.
 constexpr double kStreamShare = 0.2;
 constexpr double kExchangeShare = 0.2;
-/// Longer than any round: a peer that is silent for so long is gone, or its host.
+/// Longer than any round: a peer that is silent for this long is gone, or its host is.
 constexpr std::chrono::seconds kSilence(600);
 
 double ns_between(Clock::time_point start, Clock::time_point end) {
     return std::chrono::duration<double, std::nano>(end - start).count();
 }
 
-/// All kinds in the order of a round; the same on all ranks.
+/// Returns all kinds of multicasts in the order of a round; the same on all ranks.
 std::vector<Multicast> plan_round(const NetworkOptions& options) {
     std::vector<Multicast> kinds;
     const std::uint64_t least = *std::min_element(options.bytes.begin(), options.bytes.end());
@@ -67,7 +68,7 @@ std::vector<Multicast> plan_round(const NetworkOptions& options) {
     return kinds;
 }
 
-/// What all ranks have: the transport, and messages numbered alike.
+/// What all ranks have: the transport, and messages that are numbered alike on all ranks.
 class Player {
   public:
     Player(UcxTransport& transport, const Place& place, const NetworkOptions& options)
@@ -96,20 +97,22 @@ class Player {
         return made;
     }
 
-    /// Message `i` of a batch of the stream.
+    /// Returns message `i` of a batch of the stream.
     Message of_stream(Direction direction, Rank peer, std::uint32_t i) {
         return message(direction, peer, data_.data() + i % kStreamWindow * kStreamBytes,
                        kStreamBytes, static_cast<std::uint16_t>(i));
     }
 
-    /// As many as a batch of the stream has, and as often to each.
+    /// Returns the number of messages in an exchange: at least as many as a batch of the stream
+    /// has, and equally many to each peer.
     std::uint32_t exchanged() const {
         const auto to_each = divide_up(kStreamMessages, static_cast<std::uint64_t>(peers()));
         return static_cast<std::uint32_t>(to_each) * static_cast<std::uint32_t>(peers());
     }
 
-    /// One message at a time to the next, the one after it, ..., and from those on the other side:
-    /// a pairwise alltoall, in which nobody waits for others than its partners.
+    /// Exchanges one message at a time with the next rank, then with the one after it, and so on:
+    /// sends to the ranks above and receives from those below. This is a pairwise alltoall, in
+    /// which a rank waits for its partners only.
     Status exchange() {
         for (std::uint32_t i = 0; i < exchanged(); ++i) {
             const Rank distance = 1 + static_cast<Rank>(i % static_cast<std::uint32_t>(peers()));
@@ -130,13 +133,13 @@ class Player {
         return {};
     }
 
-    /// A word to rank 0, or there from `peer`, after an exchange.
+    /// Returns the message after an exchange: a word to rank 0, or on rank 0 from `peer`.
     Message word(Direction direction, Rank peer, std::byte* data) const {
         return message(direction, peer, data, kAnswerBytes,
                        static_cast<std::uint16_t>(exchanged()));
     }
 
-    /// Until the message is there, or nothing has happened for too long.
+    /// Waits until the message is complete, or nothing has happened for too long.
     Status await(const Message& message) {
         Clock::time_point heard = Clock::now();
         for (std::uint32_t idle = 0; message.state == MessageState::posted;) {
@@ -145,7 +148,7 @@ class Player {
                 continue;
             }
             ::sched_yield();
-            // A clock in each turn would make the turns longer.
+            // Reading the clock in each iteration would lengthen the iterations.
             if (++idle == 1) {
                 heard = Clock::now();
             } else if (idle % 4096 == 0 && Clock::now() - heard > kSilence) {
@@ -160,7 +163,7 @@ class Player {
     Place place_;
     std::vector<Multicast> kinds_;
     std::vector<std::byte> data_;
-    std::uint32_t sequence_ = 0; ///< Of the multicast, or of the order that begins a round.
+    std::uint32_t sequence_ = 0; ///< Number of the multicast, or of the order of a round.
 };
 
 class Root : Player {
@@ -170,7 +173,7 @@ class Root : Player {
           received_(options.messages_max), sends_(options.messages_max) {}
 
     Status run(double seconds, NetworkResult& result) {
-        // The first round connects, and does not count.
+        // The first round makes connections and does not count.
         if (Status status = round(false); !status.ok()) {
             return status;
         }
@@ -213,7 +216,7 @@ class Root : Player {
         return done < least || (done < most && Clock::now() < end);
     }
 
-    /// Tells all peers what follows.
+    /// Tells all peers what comes next.
     Status order(Order what) {
         ++sequence_;
         for (Rank peer = 1; peer < place_.count; ++peer) {
@@ -250,7 +253,7 @@ class Root : Player {
         return {};
     }
 
-    /// Answers find their receives posted.
+    /// Posts the receives of the answers and prepares the sends.
     void prepare(const Multicast& kind) {
         for (std::uint32_t i = 0; i < kind.messages; ++i) {
             answers_[i] =
@@ -260,7 +263,8 @@ class Root : Player {
         transport_.post({answers_.data(), kind.messages});
     }
 
-    /// Each message is answered when it has come; as many more may be under way as the window has.
+    /// Runs a batch of the stream. Each message is answered when it has arrived; up to as many as
+    /// the window has are under way.
     Status batch(Stream& stream) {
         if (Status status = order(Order::stream); !status.ok()) {
             return status;
@@ -291,7 +295,7 @@ class Root : Player {
         return {};
     }
 
-    /// Until all are done.
+    /// Runs an exchange, until all ranks are done.
     Status batch(Exchange& exchange) {
         if (Status status = order(Order::exchange); !status.ok()) {
             return status;
@@ -458,7 +462,7 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// Rank 0's view of who takes part; the pipeline needs links, not memory.
+/// Notes where the ranks are, from rank 0's point of view. The pipeline needs links, not memory.
 void note_places(NetworkResult& result, std::uint32_t messages_max) {
     if (result.hosts.size() == 2) {
         result.notes.push_back("there are two processes: whether messages of several take longer "
@@ -480,33 +484,33 @@ void note_places(NetworkResult& result, std::uint32_t messages_max) {
     }
 }
 
-Status part(UcxWorker& worker, Meeting& meeting) {
+Status part(UcxWorker& worker, Bootstrap& bootstrap) {
     worker.begin_close();
     while (!worker.close_progress()) {
         ::sched_yield();
     }
-    const Result<std::vector<std::string>> fence = meeting.allgather("");
+    const Result<std::vector<std::string>> fence = bootstrap.allgather("");
     return fence.ok() ? Status() : fence.status();
 }
 
 } // namespace
 
-Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& options) {
-    const Place& place = meeting.place();
+Result<NetworkResult> probe_network(Bootstrap& bootstrap, const NetworkOptions& options) {
+    const Place& place = bootstrap.place();
     UCG_ASSERT(place.count >= 2 && options.messages_max >= 2 && options.bytes.size() >= 2);
-    Result<std::vector<std::string>> hosts = meeting.allgather(host_name());
+    Result<std::vector<std::string>> hosts = bootstrap.allgather(host_name());
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create({});
     if (!hosts.ok() || !worker.ok()) {
         return hosts.ok() ? worker.status() : hosts.status();
     }
-    const Result<std::vector<std::string>> addresses = meeting.allgather((*worker)->address());
+    const Result<std::vector<std::string>> addresses = bootstrap.allgather((*worker)->address());
     if (!addresses.ok()) {
         return addresses.status();
     }
     NetworkResult result;
     result.hosts = std::move(*hosts);
     Status status;
-    { // The transport goes before its worker parts.
+    { // The transport ends before its worker.
         Result<std::unique_ptr<UcxTransport>> transport =
             UcxTransport::create(**worker, std::vector<std::uint32_t>(addresses->size(), kGroup),
                                  place.rank, *addresses);
@@ -527,7 +531,7 @@ Result<NetworkResult> probe_network(Meeting& meeting, const NetworkOptions& opti
         }
     }
     if (status.ok()) {
-        status = part(**worker, meeting);
+        status = part(**worker, bootstrap);
     }
     return status.ok() ? Result<NetworkResult>(std::move(result)) : status;
 }

@@ -21,7 +21,8 @@ void append(std::string& text, fmt::format_string<Args...> format, Args&&... arg
 std::vector<double> one_way(const NetworkResult& result, const Multicast& multicast) {
     std::vector<double> samples = multicast.round_trip_ns;
     for (double& sample : samples) {
-        // One number for all, so that a box keeps its shape: how answers vary stays in it.
+        // One number is subtracted from all, so that a box keeps its shape, with the variation of
+        // answers.
         sample = one_way_ns(multicast, sample, result.fit.answer_minimum_ns);
     }
     return samples;
@@ -40,7 +41,7 @@ Json to_json(const cost::NetworkPostal& network) {
     return json;
 }
 
-/// What noise has hidden stays as it was: a network without a price per byte would be none.
+/// Keeps figures that noise has hidden as they were: a network without a price per byte is none.
 cost::NetworkPostal known(cost::NetworkPostal measured, const cost::NetworkPostal& before) {
     if (measured.alpha_r_ns == 0) {
         measured.alpha_r_ns = before.alpha_r_ns;
@@ -181,7 +182,7 @@ std::string to_gnuplot(const NetworkResult& result, const std::string& path) {
                network.alpha_p_ns / 1000, further / 1000, dash == 2 ? ", " : "");
     };
     line(result.fit.costs.minimum, "minimum", 2, 0);
-    // Boxes have the answers' best time taken off, this line's parameters their median.
+    // Boxes are less the answers' best time; this line's parameters are less their median.
     line(result.fit.costs.median, "median", 3,
          result.fit.answer_median_ns - result.fit.answer_minimum_ns);
     return fmt::format("set terminal svg size 900,600 background rgb 'white'\n"

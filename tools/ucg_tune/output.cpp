@@ -44,7 +44,7 @@ Status make_folder(const std::string& path) {
 Result<ExistingProfile> existing_profile(const std::string& path) {
     std::error_code error;
     if (path == "-" || !std::filesystem::is_regular_file(path, error) ||
-        std::filesystem::file_size(path, error) == 0) { // As the shell made it for /dev/stdout.
+        std::filesystem::file_size(path, error) == 0) { // A shell may have made it.
         return ExistingProfile{capi::builtin_costs_here().profile, ""};
     }
     const Result<std::string> text = read_input(path);

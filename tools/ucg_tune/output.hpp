@@ -1,4 +1,4 @@
-// Where the commands of ucg_tune put what they found.
+// Where the commands of ucg_tune write their results.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace ucg::tools {
 
-/// Where UCG finds a profile unasked, or why that is nowhere; for --help.
+/// Returns, for --help, the path at which UCG finds a profile by default, or why there is none.
 std::string shown_default_path();
 
-/// The profile to write: `output`, or the default place if it is empty.
+/// Returns the path of the profile to write: `output`, or the default path if that is empty.
 Result<std::string> profile_path(const std::string& output);
 
-/// The folder of a file, and those above it.
+/// Makes the folder that will contain `path`, and those above it.
 Status make_folder(const std::string& path);
 
 struct ExistingProfile {
@@ -23,23 +23,23 @@ struct ExistingProfile {
     std::string measured_on; ///< The processor (cost::measured_on); empty: the file does not say.
 };
 
-/// What the file says already; what is built in if it is empty, if there is none, or for "-".
+/// Returns the profile in this file; the built-in one if the file is empty or missing, or for "-".
 Result<ExistingProfile> existing_profile(const std::string& path);
 
-/// What of it holds on this machine: if it was measured on another kind of processor, its network
-/// alone, and for the rest what is built in.
+/// Returns the part of the profile that holds on this machine. If it was measured on another kind
+/// of processor, that is its network alone; the rest is built in.
 cost::Profile profile_here(const ExistingProfile& existing);
 
-/// Says on standard error that the library will not read `path` here unasked, if that profile was
-/// measured on another kind of processor.
+/// Warns on standard error that the library will not read `path` here by default, if that profile
+/// was measured on another kind of processor.
 void tell_foreign(const ExistingProfile& existing, const std::string& path);
 
-/// To be called when all options are parsed: the report's format goes with a report, and a gnuplot
-/// program can hold `plot` between quotes. Throws CLI::ParseError.
+/// Checks that a report's format is given only with a report, and that a gnuplot program can hold
+/// `plot` between quotes. To be called when all options are parsed. Throws CLI::ParseError.
 void check_outputs(const CLI::App& app, const std::string& output, Format format,
                    const std::string& plot);
 
-/// Gives a program to gnuplot and waits for it.
+/// Runs gnuplot with this program and waits for it.
 Status draw(const std::string& program);
 
 } // namespace ucg::tools

@@ -38,7 +38,8 @@ Status ProbeRun::rounds(const std::string& where, CrewOptions crew, const RoundF
     return {};
 }
 
-/// A virtual machine's CPUs are near some thirty times a second, or not for minutes.
+/// The time suffices for one visit to a near state, if there are any: the CPUs of a virtual machine
+/// are near some thirty times a second, or not for minutes.
 Result<double> ProbeRun::line_between(const Pair& cpus) {
     const auto known = lines_ns_.find(cpus);
     if (known != lines_ns_.end()) {

@@ -1,5 +1,5 @@
-// What all measurements of `ucg_tune memory` share: phases that last their part of the time, rounds
-// of which the unsteady ones are left out, and figures with the error of what they were fitted to.
+// What all measurements of `ucg_tune memory` share: phases that each last a part of the time,
+// rounds of which unsteady ones are left out, and figures with the errors of their fits.
 #pragma once
 
 #include <map>
@@ -14,13 +14,14 @@
 
 namespace ucg::tools {
 
-/// What a byte takes beyond `fixed_ns`. On a machine so busy that a line took longer than what is
-/// measured, the longest as a whole says it. REQUIRES: points.
+/// Returns the nanoseconds that a byte takes beyond `fixed_ns`. On a machine so busy that a line
+/// took longer than what is measured, it is the time per byte of the longest point as a whole.
+/// REQUIRES: points is not empty.
 double per_byte_ns(std::span<const FitPoint> points, double fixed_ns);
 
 class ProbeRun {
   public:
-    /// Of so many phases; each has an equal part of the time.
+    /// The run has `phases` phases, each of which has an equal part of the time.
     ProbeRun(const ProbeOptions& options, std::size_t phases)
         : options_(options), phases_(phases) {}
 
@@ -31,18 +32,20 @@ class ProbeRun {
 
     using RoundFn = std::function<Status(Driver&, std::uint32_t)>;
 
-    /// A crew that does `round` again and again, in the next phase; adds the points of `where`, or,
-    /// of messages, of the lane's name. The crew's deadline is the phase's.
+    /// Runs the next phase: a crew that executes `round` again and again. Adds the resulting points
+    /// under the name `where`, or, for messages, under the lane's name. Sets the crew's deadline to
+    /// that of the phase.
     Status rounds(const std::string& where, CrewOptions crew, const RoundFn& round,
                   std::span<const std::string> lane_names = {});
-    /// Were enough rounds of that phase of the state in which its CPUs were seen first?
+    /// Returns whether enough rounds of that phase ran in the state in which its CPUs were first
+    /// seen.
     bool steady(const std::string& where) const { return !disturbed_.contains(where); }
     using Pair = std::pair<std::uint32_t, std::uint32_t>;
-    /// What a line between the two took at best before their first phase.
+    /// Returns the best time of a line between the two CPUs before their first phase.
     Result<double> line_between(const Pair& cpus);
-    /// So many phases have nothing to do.
+    /// Skips this number of phases, which have nothing to do.
     void skip(std::size_t phases = 1) { phase_ += phases; }
-    /// The next phase, of that name, would not be steady.
+    /// Skips the next phase, called `where`, because it would not be steady.
     void skip_disturbed(const std::string& where) {
         disturbed_.insert(where);
         skip();
@@ -62,20 +65,21 @@ class ProbeRun {
         result_.notes.push_back(fmt::format(format, std::forward<Args>(args)...));
     }
 
-    /// Those of one series of the phase that `where` names, by bytes.
+    /// Returns the points of one series of the phase `where`, x in bytes.
     std::vector<FitPoint> points(std::string_view where, Series series,
                                  std::uint32_t count = 1) const;
-    /// The shortest of one series of the phase that `where` names.
+    /// Returns the shortest point of one series of the phase `where`.
     const Summary& shortest(std::string_view where, Series series, std::uint32_t count = 1) const;
 
-    /// The median of shortest(), as a figure of the profile.
+    /// Returns the median of shortest() and records it as a fitted figure of the profile.
     double learn(std::string_view where, Series series, std::string_view table,
                  std::string_view key, std::uint32_t count = 1);
-    /// What a byte takes beyond `fixed_ns`, as a figure of the profile. `shared_by`: so many times.
+    /// Returns the time of a byte beyond `fixed_ns`, divided by `shared_by`, and records it as a
+    /// fitted figure.
     double learn_slope(std::span<const FitPoint> points, double fixed_ns, std::string_view table,
                        std::string_view key, unsigned shared_by = 1);
 
-    /// What --quick makes of a length.
+    /// Returns the longest length to measure where `bytes` is wanted; --quick limits it.
     std::uint64_t longest(std::uint64_t bytes) const {
         return options_.quick ? std::min<std::uint64_t>(bytes, 64 << 10) : bytes;
     }
@@ -87,8 +91,8 @@ class ProbeRun {
 
     const ProbeOptions& options_;
     ProbeResult result_;
-    std::map<Pair, double> lines_ns_; ///< At best, before the first phase of two CPUs.
-    std::set<std::string> disturbed_; ///< Phases, by their names.
+    std::map<Pair, double> lines_ns_; ///< The best one before the first phase of two CPUs.
+    std::set<std::string> disturbed_; ///< Names of the disturbed phases.
     std::size_t phases_;
     std::size_t phase_ = 0;
 };

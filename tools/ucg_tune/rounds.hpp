@@ -1,4 +1,4 @@
-// Rounds of a measurement on a machine that does not stand still.
+// Rounds of a measurement on a machine whose state changes.
 #pragma once
 
 #include <algorithm>
@@ -8,23 +8,23 @@
 
 namespace ucg::tools {
 
-/// Virtual machines move their CPUs about: a line that took 36 ns takes 185 for the next seconds,
-/// and all else with it. A round counts if lines before and after it took at most this many times
-/// what they took in the best round,
+/// The host of a virtual machine moves its CPUs: a line that took 36 ns takes 185 ns for the next
+/// seconds, and all else changes with it. A round counts if lines before and after it took at most
+/// this many times what they took in the best round,
 inline constexpr double kSteady = 1.3;
-/// and at most this many times what one took between the same CPUs before the first of all rounds:
-/// all figures of a profile are of one state.
+/// and at most this many times what a line took between the same CPUs before the first of all
+/// rounds, so that all figures of a profile belong to one state.
 inline constexpr double kSameState = 2;
-/// With fewer steady rounds all of them count, and the result is marked as disturbed.
+/// If fewer rounds are steady all of them count, and the result is marked as disturbed.
 inline constexpr std::size_t kSteadyRoundsMin = 3;
 /// More rounds would not move a median that is used with two digits.
 inline constexpr std::size_t kRoundsMax = 200;
 
-/// How lines did around each round: the worse of before and after.
+/// The time of a line around each round, in nanoseconds: the worse of before and after.
 using Gates = std::vector<double>;
 
-/// How long lines may take around a round that counts. `line_ns`: what one took at best before the
-/// first round; 0: that is not known. REQUIRES: gates.
+/// Returns how long lines may take around a round that counts. `line_ns` is the best time of a line
+/// before the first round; 0 if it is not known. REQUIRES: gates is not empty.
 inline double steady_limit(const Gates& gates, double line_ns) {
     const double limit = kSteady * *std::min_element(gates.begin(), gates.end());
     return line_ns > 0 ? std::min(limit, kSameState * line_ns) : limit;
@@ -39,8 +39,9 @@ inline std::size_t steady_rounds(const Gates& gates, double line_ns = 0) {
         std::count_if(gates.begin(), gates.end(), [&](double gate) { return gate <= limit; }));
 }
 
-/// The best of some short measurements of a line, at least one, for a millisecond at most: where
-/// others compete for the CPUs, each hand-over may wait for their time slices to end.
+/// Returns the best of some short measurements of a line. It makes at least one and takes about a
+/// millisecond at most: where others compete for the CPUs, each hand-over may wait for their time
+/// slices to end.
 inline double gate_ns(Driver& driver) {
     constexpr unsigned kMeasurements = 8;
     constexpr unsigned kTrips = 8; // 8 times 8 take 5 us.
@@ -52,8 +53,8 @@ inline double gate_ns(Driver& driver) {
     return best_ns;
 }
 
-/// The best of what a line takes until then: in a state in which the CPUs are near, if there is
-/// one.
+/// Returns the best time of a line until `until`. If the CPUs are near at some time until then, it
+/// is a time in that state.
 inline double best_line_ns(Driver& driver, Clock::time_point until) {
     double best_ns = gate_ns(driver);
     while (Clock::now() < until) {
@@ -62,8 +63,8 @@ inline double best_line_ns(Driver& driver, Clock::time_point until) {
     return best_ns;
 }
 
-/// What a line takes now; while that is more than in the state of `line_ns`, the caller waits for
-/// it until `deadline`.
+/// Returns the time of a line now. While it is longer than in the state of `line_ns`, waits for
+/// that state until `deadline`.
 inline double await_steady(Driver& driver, Clock::time_point deadline, double line_ns) {
     double now_ns = gate_ns(driver);
     while (line_ns > 0 && now_ns > kSameState * line_ns && Clock::now() < deadline) {
@@ -72,8 +73,9 @@ inline double await_steady(Driver& driver, Clock::time_point deadline, double li
     return now_ns;
 }
 
-/// Repeats `round(number)` until enough were steady or time is out, three times at least. Lines are
-/// measured before and after each, and recorded with its number. `line_ns`: see steady_limit().
+/// Repeats `round(number)` until enough rounds were steady or time is out, three times at least. A
+/// line is measured before and after each round and recorded with its number. `line_ns`: see
+/// steady_limit().
 template <typename Round>
 Status run_rounds(Driver& driver, Clock::time_point deadline, double line_ns, Round round) {
     Gates gates;

@@ -1,4 +1,4 @@
-// What many rounds of one measurement come to.
+// Summaries of the rounds of one measurement, and fits.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Summary {
     std::size_t count = 0;
 };
 
-/// All zero without samples.
+/// Returns the summary of these samples; all zero without samples.
 inline Summary summarize(std::vector<double> samples) {
     if (samples.empty()) {
         return {};
@@ -27,7 +27,7 @@ inline Summary summarize(std::vector<double> samples) {
     return {samples[last / 2], samples[last / 4], samples[last - last / 4], samples.size()};
 }
 
-/// Half the distance of the quartiles, relative to the median.
+/// Returns half the distance of the quartiles, relative to the median.
 inline double spread(const Summary& summary) {
     return summary.median > 0 ? (summary.high - summary.low) / (2 * summary.median) : 0;
 }
@@ -37,9 +37,9 @@ struct FitPoint {
     double y = 0;
 };
 
-/// The slope of y = intercept + slope x with the least relative errors: each point counts by
-/// 1 / y^2, so that a fit over sizes from 256 bytes to a megabyte is not that of the megabyte. Not
-/// negative. REQUIRES: y > 0.
+/// Returns the slope of y = intercept + slope x with the least relative errors: each point counts
+/// by 1 / y^2, so that the longest of lengths from 256 bytes to a megabyte does not determine the
+/// fit alone. The slope is not negative. REQUIRES: y > 0.
 inline double fit_slope(std::span<const FitPoint> points, double intercept) {
     double above = 0;
     double below = 0;
@@ -56,8 +56,8 @@ struct Line {
     double slope = 0;
 };
 
-/// How far points lie from a line, relative to the points: the root of the mean square. One
-/// that takes no time, off the line, counts as wholly wrong.
+/// Returns how far points lie from a line, relative to the points: the root of the mean square. A
+/// point that takes no time and is off the line counts as wholly wrong.
 inline double fit_error(std::span<const FitPoint> points, const Line& line) {
     double squares = 0;
     for (const FitPoint& point : points) {
@@ -68,8 +68,8 @@ inline double fit_error(std::span<const FitPoint> points, const Line& line) {
     return points.empty() ? 0 : std::sqrt(squares / static_cast<double>(points.size()));
 }
 
-/// Least squares with neither negative: what cannot cost less than nothing is 0, and the other is
-/// fitted without it. REQUIRES: two different x, y > 0.
+/// Returns the line of least squares with neither parameter negative: one that would be negative is
+/// 0, and the other is fitted without it. REQUIRES: two different x, y > 0.
 inline Line fit_line(std::span<const FitPoint> points) {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;
     for (const FitPoint& point : points) {

@@ -50,7 +50,7 @@ class MemoryCommand {
             return named.status();
         }
         const std::string& path = *named;
-        // Before it measures for seconds.
+        // The output is checked before measuring for seconds.
         if (Status status = output_.empty() ? make_folder(path) : check_output(path);
             !status.ok()) {
             return status;
@@ -130,8 +130,8 @@ class MemoryCommand {
                 std::fprintf(stderr, "ucg_tune: measuring %s\n", what.c_str());
             };
         }
-        // Whatever an earlier profile of perhaps another machine said is no better than
-        // what is built in.
+        // An earlier profile may be of another machine, and is no better a default than what is
+        // built in.
         return probe_memory(machine, topo::usable_cpus(),
                             cost::builtin_costs(topo::this_processor()).profile.memory, options_);
     }

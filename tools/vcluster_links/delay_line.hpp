@@ -11,11 +11,11 @@
 
 namespace ucg::tools {
 
-/// A ring of a fixed number of bytes. A frame is read straight into it and written straight out of
+/// A ring of a fixed number of bytes. A frame is read directly into it and written directly out of
 /// it; none is split at the ring's end. Memory is touched only as far as frames have lain in it.
 class DelayLine {
   public:
-    /// What room() gives at least. More than any frame that a TAP device passes.
+    /// The bytes that room() returns. More than any frame that a TAP device passes.
     static constexpr std::size_t kFrameMax = 1 << 16;
 
     struct Frame {
@@ -29,18 +29,18 @@ class DelayLine {
         UCG_ASSERT(capacity >= bytes_for(kFrameMax));
     }
 
-    /// The bytes of the ring that a frame takes.
+    /// Returns the bytes of the ring that a frame of this length takes.
     static constexpr std::size_t bytes_for(std::size_t frame) {
         return sizeof(Head) + (frame + alignof(Head) - 1) / alignof(Head) * alignof(Head);
     }
 
     bool empty() const { return count_ == 0; }
 
-    /// Where the next frame may be put, kFrameMax bytes; empty if the ring is full. Valid until
-    /// push() or pop().
+    /// Returns kFrameMax bytes for the next frame; empty if the ring is full. Valid until push() or
+    /// pop().
     std::span<std::byte> room() {
         constexpr std::size_t kNeed = bytes_for(kFrameMax);
-        if (count_ == 0) { // From the start again: memory that is still in a cache.
+        if (count_ == 0) { // Starts over, in memory that is still in a cache.
             first_ = next_ = 0;
             wrapped_ = false;
         }
@@ -58,7 +58,7 @@ class DelayLine {
         return {ring_.get() + next_ + sizeof(Head), kFrameMax};
     }
 
-    /// Takes the first `bytes` of what room() gave as the last frame in the line.
+    /// Appends a frame, the first `bytes` of what room() returned, which is due at `due_ns`.
     void push(std::size_t bytes, std::uint64_t due_ns) {
         UCG_ASSERT(bytes <= kFrameMax);
         const Head head{due_ns, bytes};
@@ -67,7 +67,7 @@ class DelayLine {
         ++count_;
     }
 
-    /// The oldest frame; valid until pop(). REQUIRES: not empty.
+    /// Returns the oldest frame; valid until pop(). REQUIRES: not empty.
     Frame front() const {
         const Head head = head_of_first();
         return {head.due_ns, {ring_.get() + first_ + sizeof(Head), head.bytes}};
@@ -99,9 +99,9 @@ class DelayLine {
     std::size_t capacity_;
     std::size_t end_;       ///< Where the frames before the ring's start end, once wrapped.
     std::size_t first_ = 0; ///< The oldest frame.
-    std::size_t next_ = 0;  ///< Where the next one will lie.
+    std::size_t next_ = 0;  ///< Where the next frame will lie.
     std::size_t count_ = 0;
-    bool wrapped_ = false; ///< next_ has begun anew and first_ has not.
+    bool wrapped_ = false; ///< Whether next_ has started over and first_ has not.
 };
 
 } // namespace ucg::tools

@@ -18,11 +18,12 @@ namespace ucg::tools {
 
 namespace {
 
-/// What may be under way in one direction. A direction moves some 2 Gbit/s where nothing else wants
-/// the processor, so a link of 50 ms is filled before this is. Only what is used is touched.
+/// Bytes that may be under way in one direction. A direction moves some 2 Gbit/s where nothing else
+/// wants the processor, so a link of 50 ms is full before this memory is. Only what is used is
+/// touched.
 constexpr std::size_t kLineBytes = std::size_t{16} << 20;
-/// Frames taken in at a time: others that are due do not wait for a flood to end. Reading one takes
-/// about a microsecond.
+/// Frames read at a time, so that frames that are due do not wait for a flood to end. Reading one
+/// takes about a microsecond.
 constexpr int kBatch = 32;
 constexpr std::uint64_t kNever = UINT64_MAX;
 
@@ -37,9 +38,9 @@ Status system_failure(const char* what) {
     return failure(Code::io_error, "{}: {}", what, std::strerror(errno));
 }
 
-/// Ranks that poll would keep the processor for their time slice. This thread sleeps whenever it
-/// has nothing to do, so it may go first; without the right to, links are later, which counters
-/// show.
+/// Gives this thread realtime priority, since ranks that poll would keep the processor for their
+/// time slice. The thread sleeps whenever it has nothing to do, so priority harms nobody. Without
+/// the right to it, links are later, which the counters show.
 bool go_first() {
     sched_param priority = {};
     priority.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
@@ -181,7 +182,7 @@ void Forwarder::take(Link& link, bool from_near) {
     if (direction.take((from_near ? link.near : link.far).get())) {
         return;
     }
-    // A device ends with its network namespace: this host is gone, and the link with it.
+    // A device ends with its network namespace: its host is gone, so the link ends, too.
     link.gone = true;
     link.near.close();
     link.far.close();
@@ -198,7 +199,7 @@ void Forwarder::deliver_due() {
     }
     if (next_ns != armed_ns_) {
         armed_ns_ = next_ns;
-        itimerspec when = {}; // Zero: never.
+        itimerspec when = {}; // Zero: the timer never rings.
         if (next_ns != kNever) {
             when.it_value.tv_sec = static_cast<time_t>(next_ns / 1'000'000'000);
             when.it_value.tv_nsec = static_cast<long>(next_ns % 1'000'000'000);
@@ -211,7 +212,7 @@ void Forwarder::deliver_due() {
 void Forwarder::answer() {
     const Descriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client.valid()) {
-        // An answer is shorter than a socket's buffer, so whoever does not read holds up nobody.
+        // An answer fits a socket's buffer, so a client that does not read delays nobody.
         const std::string text = report();
         static_cast<void>(
             ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
@@ -257,7 +258,7 @@ std::string Forwarder::report() const {
     json["realtime"] = realtime_;
     json["links"] = nlohmann::ordered_json::object();
     for (const std::unique_ptr<Link>& link : links_) {
-        // Named as a host sees them: what it sends goes up, towards the switch.
+        // Directions have names as a host sees them: it sends up, towards the switch.
         json["links"][link->options.name] = {{"latency_ns", link->options.latency_ns},
                                              {"loss", link->options.loss},
                                              {"gone", link->gone},

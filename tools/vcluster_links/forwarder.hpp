@@ -13,28 +13,28 @@
 namespace ucg::tools {
 
 struct LinkOptions {
-    std::string name; ///< In reports.
+    std::string name; ///< The name in reports.
     std::string near; ///< The devices at the two ends.
     std::string far;
-    std::uint64_t latency_ns = 0; ///< Of each direction.
-    double loss = 0;              ///< The part of the frames that is lost, of each direction.
+    std::uint64_t latency_ns = 0; ///< Latency of each direction.
+    double loss = 0;              ///< Fraction of the frames lost in each direction.
 };
 
 struct ForwarderOptions {
     std::vector<LinkOptions> links;
-    std::uint64_t seed = 1; ///< What is lost is a function of it, the link and the direction.
-    std::string socket;     ///< Whoever connects to this path reads the counters; "": nobody.
+    std::uint64_t seed = 1; ///< With link and direction it determines which frames are lost.
+    std::string socket;     ///< Path at which clients read the counters; "": none.
 };
 
-/// What became of the frames of one direction of a link.
+/// The counts of what happened to the frames of one direction of a link.
 struct Counters {
     std::uint64_t frames = 0; ///< Delivered.
     std::uint64_t bytes = 0;
-    std::uint64_t lost = 0;     ///< As the loss rate asks for.
-    std::uint64_t overflow = 0; ///< Dropped because too much was under way.
+    std::uint64_t lost = 0;     ///< Lost as the loss rate demands.
+    std::uint64_t overflow = 0; ///< Dropped because too many bytes were under way.
     std::uint64_t refused = 0;  ///< The device at the end was down or gone.
     std::uint64_t late_sum_ns = 0;
-    std::uint64_t late_max_ns = 0; ///< After they were due.
+    std::uint64_t late_max_ns = 0; ///< Longest time after a frame was due.
 };
 
 /// One direction of a link: what one device sends, until the other receives it.
@@ -42,11 +42,11 @@ class Direction {
   public:
     Direction(const LinkOptions& link, std::uint64_t seed);
 
-    /// Takes in what is there, at most a batch. False once the device is gone.
+    /// Reads the frames that are there, at most a batch. Returns false once the device is gone.
     bool take(int from);
-    /// Delivers what is due at `now_ns`, in the order taken.
+    /// Delivers the frames that are due at `now_ns`, in the order in which they were taken.
     void deliver(int to, std::uint64_t now_ns);
-    /// When the next frame is due; the end of time if there is none.
+    /// Returns when the next frame is due; the largest number if there is none.
     std::uint64_t next_due_ns() const;
 
     const Counters& counters() const { return counters_; }
@@ -62,18 +62,19 @@ class Direction {
     Counters counters_;
 };
 
-/// One thread that serves all links. It sleeps in epoll until a frame comes or the earliest one is
+/// A thread that serves all links. It sleeps in epoll until a frame comes or the earliest one is
 /// due; a timer of the kernel's high-resolution clock ends the sleep.
 class Forwarder {
   public:
-    /// Makes the devices, in this process's network namespace; they may be moved to others.
+    /// Makes the devices in this process's network namespace; they may be moved to other
+    /// namespaces.
     static Result<std::unique_ptr<Forwarder>> create(const ForwarderOptions& options);
 
-    /// Serves the links until nothing can be written to `lifeline` any more: until the reading end
-    /// of a pipe sees that its writer has ended.
+    /// Serves the links until the writing end of the pipe whose reading end is `lifeline` is
+    /// closed.
     Status run(int lifeline);
 
-    /// The counters as JSON.
+    /// Returns the counters as JSON.
     std::string report() const;
 
   private:
@@ -99,7 +100,7 @@ class Forwarder {
     Descriptor timer_;
     Descriptor socket_;
     bool realtime_ = false;
-    std::uint64_t armed_ns_ = UINT64_MAX; ///< When the timer rings.
+    std::uint64_t armed_ns_ = UINT64_MAX; ///< The time for which the timer is set.
 };
 
 } // namespace ucg::tools

@@ -8,7 +8,7 @@
 
 namespace ucg::tools {
 
-/// A file descriptor that is closed with its owner.
+/// A file descriptor that its owner closes.
 class Descriptor {
   public:
     Descriptor() = default;
@@ -29,10 +29,10 @@ class Descriptor {
 };
 
 /// Makes the TAP device `name` in this process's network namespace. What the kernel sends through
-/// the device is read from the descriptor, frame by frame, and what is written is what the device
-/// receives. The device goes with the descriptor, in whatever namespace it is by then; reading and
-/// writing do not block. Fails with unsupported, and a remedy, where the kernel or the container
-/// has no such devices.
+/// the device can be read from the descriptor, frame by frame, and what is written to the
+/// descriptor is what the device receives. The device ends with the descriptor, in whatever
+/// namespace it is by then. Reading and writing do not block. Fails with unsupported, and a remedy,
+/// where the kernel or the container has no such devices.
 Result<Descriptor> make_tap(const std::string& name);
 
 } // namespace ucg::tools

@@ -1,4 +1,4 @@
-// vcluster_links: carries frames between pairs of network devices, later than they came.
+// vcluster_links: carries frames between pairs of network devices with a delay.
 #include <charconv>
 #include <limits>
 #include <unistd.h>
@@ -45,7 +45,7 @@ LinkOptions parse_link(std::string_view text) {
         }
     }
     LinkOptions link;
-    // An hour: later than that, whoever waits has gone.
+    // An hour. Nobody waits for longer.
     constexpr std::uint64_t kLatencyMaxNs = 3'600'000'000'000;
     if (words.size() != 5 || !parse_number(words[3], link.latency_ns) ||
         link.latency_ns > kLatencyMaxNs || !parse_number(words[4], link.loss) ||

@@ -5,7 +5,7 @@
 namespace ucg::aapc {
 namespace {
 
-/// By node: the members at it and below it, seen from node 0.
+/// Returns, by node, the number of members at it and below it, seen from node 0.
 std::vector<std::uint32_t> members_below(const Tree& tree) {
     std::vector<std::uint32_t> count(tree.parents.size(), 0);
     for (const std::uint32_t node : tree.member_nodes) {
@@ -19,8 +19,8 @@ std::vector<std::uint32_t> members_below(const Tree& tree) {
     return count;
 }
 
-/// Whoever lies below a node that holds more than half lies on the way to the root; from the last
-/// such node on, no branch holds more than half (lemma 1).
+/// Returns the root. The nodes that hold more than half of the members, at them or below, are a way
+/// down from node 0; from the last of them on, no branch holds more than half (lemma 1).
 std::uint32_t find_root(const Tree& tree, const std::vector<std::uint32_t>& below) {
     std::uint32_t root = 0;
     for (std::uint32_t node = 1; node < below.size(); ++node) {
@@ -31,7 +31,8 @@ std::uint32_t find_root(const Tree& tree, const std::vector<std::uint32_t>& belo
     return root;
 }
 
-/// A node that the walk has entered: who to leave it to, and where.
+/// A node that the walk has entered: where it came from, the neighbour to look at next, and the
+/// first position found from here on.
 struct Visit {
     std::uint32_t node = 0;
     std::uint32_t came_from = kNone;
@@ -45,15 +46,16 @@ struct Branch {
     std::vector<Link> links; ///< Positions count from the subtree's first. Inner ones come first.
 };
 
-/// By node.
+/// Nodes or members, by node.
 using Lists = std::vector<std::vector<std::uint32_t>>;
 
-/// Depth first without recursion, since trees may be deep.
+/// Walks the subtree of `root` that begins with node `from`, depth first without recursion, since
+/// trees may be deep.
 Branch walk(const Lists& neighbours, const Lists& members_at, std::uint32_t root,
             std::uint32_t from) {
     Branch branch;
     std::vector<Visit> path;
-    std::vector<std::uint32_t> open; // Links whose next link on the way to the root is to come.
+    std::vector<std::uint32_t> open; // Links whose outer link is not known yet.
     const auto enter = [&](std::uint32_t node, std::uint32_t came_from) {
         path.push_back({node, came_from, 0, static_cast<Position>(branch.members.size())});
         branch.members.insert(branch.members.end(), members_at[node].begin(),
@@ -86,7 +88,7 @@ Branch walk(const Lists& neighbours, const Lists& members_at, std::uint32_t root
     return branch;
 }
 
-/// Every node's children, and then its parent.
+/// Returns every node's children, and then its parent.
 Lists list_neighbours(const Tree& tree) {
     Lists neighbours(tree.parents.size());
     for (std::uint32_t node = 1; node < tree.parents.size(); ++node) {
@@ -98,7 +100,7 @@ Lists list_neighbours(const Tree& tree) {
     return neighbours;
 }
 
-/// The root's subtrees, the largest first; members at the root are subtrees of their own.
+/// Returns the root's subtrees, the largest first; members at the root are subtrees of their own.
 std::vector<Branch> find_branches(const Tree& tree, std::uint32_t root) {
     const Lists neighbours = list_neighbours(tree);
     Lists members_at(tree.parents.size());

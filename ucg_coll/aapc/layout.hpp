@@ -14,11 +14,11 @@ namespace ucg::aapc {
 
 inline constexpr std::uint32_t kNone = 0xffffffffU;
 
-/// Switches and machines, and who takes part. Each node but the first has a link to its parent,
-/// which stands before it. Members (ranks, or machines of one rank) have no link of their own:
-/// those of one node reach one another without the network.
+/// The switches and machines, and the members that take part. Each node but the first has a link to
+/// its parent, whose number is lower than its own. Members (ranks, or machines of one rank) have no
+/// link of their own: those of one node reach one another without the network.
 struct Tree {
-    std::vector<std::uint32_t> parents;      ///< By node; kNone for node 0.
+    std::vector<std::uint32_t> parents;      ///< By node: its parent; kNone for node 0.
     std::vector<std::uint32_t> member_nodes; ///< By member: its node.
 
     bool operator==(const Tree&) const = default;
@@ -37,33 +37,34 @@ struct Interval {
     bool operator==(const Interval&) const = default;
 };
 
-/// A link of the tree, without those below which nobody or everybody lies. Links in a row without a
-/// branch are one.
+/// A link of the tree. Links below which no member or every member lies are left out, and links in
+/// a row without a branch are one.
 struct Link {
-    Interval below;              ///< Who lies on the side away from the root.
+    Interval below;              ///< The members on the side away from the root.
     std::uint32_t outer = kNone; ///< The next link on the way to the root.
 
     bool operator==(const Link&) const = default;
 };
 
-/// Takes memory and (but for sorting the root's subtrees) time in the nodes and members.
+/// The root of a tree, the root's subtrees and the order of the members. Takes memory and (but for
+/// sorting the root's subtrees) time proportional to the nodes and members.
 class Layout {
   public:
     /// REQUIRES: a tree as described, with at least one member.
     explicit Layout(const Tree& tree);
 
-    /// |M|
+    /// Returns |M|, the number of members.
     std::uint32_t member_count() const { return static_cast<std::uint32_t>(members_.size()); }
-    /// The node whose subtrees are t_0, t_1, ...: the first, from node 0 down, below none of whose
-    /// links more than half of the members lie (lemma 1).
+    /// Returns the node whose subtrees are t_0, t_1, ...: the first one, from node 0 down, that has
+    /// no link with more than half of the members beyond it (lemma 1).
     std::uint32_t root() const { return root_; }
-    /// k
+    /// Returns k, the number of the root's subtrees.
     std::uint32_t subtree_count() const { return static_cast<std::uint32_t>(first_.size()) - 1; }
-    /// |M_i|; not increasing.
+    /// Returns |M_i|, the number of members of subtree t_i. It does not increase with i.
     std::uint32_t size(std::uint32_t subtree) const {
         return first_[subtree + 1] - first_[subtree];
     }
-    /// The first position of t_i: |M_0| + ... + |M_i-1|. One more at the end.
+    /// Returns the first position of t_i, |M_0| + ... + |M_i-1|; for i = k, the number of members.
     Position first(std::uint32_t subtree) const { return first_[subtree]; }
     std::uint32_t subtree_of(Position position) const { return subtree_of_[position]; }
 
@@ -72,9 +73,9 @@ class Layout {
 
     std::span<const Link> links() const { return links_; }
     const Link& link(std::uint32_t index) const { return links_[index]; }
-    /// The innermost link above a position; kNone at the root.
+    /// Returns the innermost link above a position; kNone at the root.
     std::uint32_t innermost_link(Position position) const { return innermost_[position]; }
-    /// Do messages between the two stay within a node?
+    /// Returns whether messages between the two stay within a node.
     bool on_one_node(Position a, Position b) const { return node_[a] == node_[b]; }
 
   private:

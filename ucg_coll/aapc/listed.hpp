@@ -15,9 +15,10 @@
 //   1>2 0>2
 //   2>0 1>0
 //
-// Machines are numbered from 0 in the order given; a line for each phase has its messages, and each
-// line of the synchronisations which message must have ended before which begins. Lines that begin
-// with '#', and empty ones but among phases, are skipped.
+// Machines are numbered from 0 in the order given. A line for each phase has the messages of the
+// phase. Each line of the synchronisations has two messages, the first of which must have ended
+// before the second begins. Lines that begin with '#' are skipped, and so are empty lines except
+// among the phases.
 #pragma once
 
 #include <string>
@@ -28,10 +29,10 @@
 
 namespace ucg::aapc {
 
-/// The most machines of a list: it has a message for each pair.
+/// The most machines that a list may have: it has a message for each ordered pair of them.
 inline constexpr std::uint32_t kListedMachinesMax = 4096;
 
-/// Positions are numbers of machines.
+/// A schedule as a list. Positions in it are numbers of machines.
 struct Listed {
     std::vector<std::string> machines;
     std::uint64_t phase_count = 0;
@@ -41,21 +42,23 @@ struct Listed {
     bool operator==(const Listed&) const = default;
 };
 
-/// `names` are those of the layout's members, which is the order of the list.
+/// Returns the schedule of `phases` as a list. `names` are the names of the layout's members by
+/// their numbers, which are the numbers of the machines in the list.
 Listed list_schedule(const Phases& phases, std::vector<std::string> names);
 
 std::string to_text(const Listed& listed);
 
-/// Accepts what to_text() prints, and any schedule in which each machine sends one message to each
-/// other, at most one in a phase, receives at most one in a phase, and waits for messages of
-/// earlier phases alone. Whether messages meet on links it cannot say. Fails with invalid_argument
-/// and "line L: what is wrong".
+/// Reads the text form. Accepts what to_text() prints, and any schedule in which each machine sends
+/// one message to each other, at most one in a phase, receives at most one in a phase, and waits
+/// for messages of earlier phases alone. Does not check whether messages meet on links. Fails with
+/// invalid_argument and "line L: what is wrong".
 Result<Listed> parse_listed(std::string_view text);
 
-/// What a machine does, as steps_of() of a tree says it, where sources send word.
+/// Returns the steps of a machine, in the same form as those of a tree (order.hpp), where sources
+/// signal.
 std::vector<Step> steps_of(const Listed& listed, Position machine);
 
-/// FNV-1a of all of it: the same on every rank and in every build.
+/// Returns an FNV-1a hash of the whole list, the same on every rank and in every build.
 std::uint64_t hash_of(const Listed& listed);
 
 } // namespace ucg::aapc

@@ -10,7 +10,8 @@
 namespace ucg::aapc {
 namespace {
 
-/// As topo has it: a file is for clusters that it can name.
+/// Returns whether `text` may be the name of a machine, by the same rules as in topo: a list is for
+/// clusters that topo can name.
 bool is_name(std::string_view text) {
     return !text.empty() && text.size() <= 255 && text.front() != '-' && text.front() != '.' &&
            std::all_of(text.begin(), text.end(), [](char c) {
@@ -42,7 +43,7 @@ class Parser {
             status_ = failure(Code::invalid_argument, "line {}: {}", line_number_, what);
         }
     }
-    /// Files may hold anything; a message has its beginning.
+    /// Returns the beginning of `text`, for error messages: files may hold anything.
     static std::string_view shown(std::string_view text) { return text.substr(0, 40); }
 
     bool take_line() {
@@ -59,7 +60,7 @@ class Parser {
         }
         return true;
     }
-    /// The next line that is no comment; a phase without messages is an empty line.
+    /// Takes the next line that is no comment; a phase without messages is an empty line.
     bool next_phase() {
         while (take_line()) {
             if (!line_.starts_with('#')) {
@@ -77,7 +78,8 @@ class Parser {
         return false;
     }
 
-    /// Consumes digits of the line. No sign, nothing above `most`.
+    /// Consumes a number at the beginning of the line, which has no sign and is at most `most`.
+    /// Returns false if there is none.
     bool number(std::uint64_t most, std::uint64_t& value) {
         const char* const begin = line_.data();
         const char* const end = begin + line_.size();
@@ -90,7 +92,8 @@ class Parser {
         return true;
     }
 
-    /// A line "word N". 0 if it is not there.
+    /// Takes a line "word N" and returns N, which is from `least` to `most`. Fails if there is no
+    /// such line; what it returns then means nothing.
     std::uint64_t heading(std::string_view word, std::uint64_t least, std::uint64_t most) {
         if (!good()) {
             return 0;
@@ -138,7 +141,7 @@ class Parser {
         return std::size_t{message.source} * count() + message.target;
     }
 
-    /// "3>5", consumed.
+    /// Consumes a message, such as "3>5". Fails and returns false if there is none.
     bool read_message(Message& message) {
         const std::string_view whole = line_;
         std::uint64_t source = 0;
@@ -223,7 +226,7 @@ class Parser {
     }
 
     void read_syncs() {
-        // Of each pair of messages of different sources one, at the very most.
+        // There is at most one for each pair of messages.
         const std::uint64_t most = listed_.messages.size() * listed_.messages.size();
         const std::uint64_t syncs = heading("syncs", 0, most);
         for (std::uint64_t i = 0; i < syncs && good(); ++i) {
@@ -259,8 +262,8 @@ class Parser {
 
     static constexpr std::uint64_t kUnknown = UINT64_MAX;
 
-    std::string_view rest_; // Lines not begun.
-    std::string_view line_; // What is left of the present one.
+    std::string_view rest_; // The lines after the present one.
+    std::string_view line_; // What is left of the present line.
     std::uint64_t line_number_ = 0;
     Status status_;
     Listed listed_;

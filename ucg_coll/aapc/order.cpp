@@ -5,7 +5,8 @@
 
 namespace ucg::aapc {
 
-/// Links from the source up to where the target lies below them too, and likewise down.
+/// Makes path_ of the links from the source up to, but without, the first one below which the
+/// target lies too, and likewise of those down to the target.
 void Order::find_path(Message message) {
     const Layout& layout = phases_.layout();
     path_.clear();
@@ -23,7 +24,7 @@ void Order::find_path(Message message) {
     climb(message.target, message.source, Direction::down);
 }
 
-/// Is the candidate the neighbour on every link of the path that it passes?
+/// Returns whether the candidate is the neighbour on every link of the path that it passes.
 bool Order::adjacent_everywhere(const Use& candidate) const {
     return std::all_of(path_.begin(), path_.end(), [&](const Step& step) {
         return !uses(phases_.layout().link(step.link), step.direction, candidate.message) ||
@@ -31,7 +32,8 @@ bool Order::adjacent_everywhere(const Use& candidate) const {
     });
 }
 
-/// The next message but for the window's others, or likewise the last one.
+/// Returns the message that is as many messages after `phase`, or before it, as the window has;
+/// nothing if there are not so many.
 std::optional<Use> Order::neighbour(const Step& step, std::uint64_t phase, bool later) const {
     const Link& link = phases_.layout().link(step.link);
     std::optional<Use> use;
@@ -46,8 +48,9 @@ std::optional<Use> Order::neighbour(const Step& step, std::uint64_t phase, bool 
     return use;
 }
 
-/// What is ordered by way of another is left out where one row shows that. Of several rows, two
-/// messages may be in the same one on one link and not on another.
+/// With a window of 1, leaves out messages that are ordered by way of another one. With more, the
+/// messages of a link make several rows, and two messages may be in the same row on one link and
+/// not on another, so none is left out.
 const std::vector<Use>& Order::neighbours(const Use& message, bool later) {
     found_.clear();
     find_path(message.message);
@@ -85,17 +88,19 @@ std::vector<Use> all_messages(const Phases& phases) {
 
 namespace {
 
-/// By source: how far its messages, which follow one another, precede a message or are it, as phase
-/// + 1. A message of that source precedes if its own phase is not later.
+/// For a message, by source: the phase + 1 of the last message of that source which precedes it or
+/// is it; 0 if there is none. Messages of a source follow one another, so all messages of that
+/// source with earlier phases precede it as well.
 using Reach = std::vector<std::uint64_t>;
 
-/// What is known of messages that others still come right after.
+/// The Reach of each message that others, which are still to be looked at, come right after.
 class Reaches {
   public:
     explicit Reaches(const Phases& phases) : phases_(phases) {}
 
     const Reach& of(const Use& message) const { return kept_.at(key(message)).reach; }
-    /// One of the messages that come right after has been looked at: the last one ends it.
+    /// Says that one of the messages that come right after `message` has been looked at. After the
+    /// last of them, what is known of `message` is dropped.
     void release(const Use& message) {
         const auto place = kept_.find(key(message));
         if (--place->second.awaited == 0) {

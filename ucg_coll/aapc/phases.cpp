@@ -5,12 +5,12 @@
 namespace ucg::aapc {
 namespace {
 
-/// a - b modulo m, of residues.
+/// Returns a - b modulo m. REQUIRES: a < m, b < m.
 std::uint32_t minus(std::uint32_t a, std::uint32_t b, std::uint32_t m) {
     return a >= b ? a - b : a + (m - b);
 }
 
-/// The inverse of a modulo m, which are coprime.
+/// Returns the inverse of a modulo m. REQUIRES: they are coprime.
 std::uint64_t inverse(std::uint64_t a, std::uint64_t m) {
     std::int64_t previous = 0;
     std::int64_t current = 1;
@@ -95,13 +95,14 @@ Message Phases::message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
             static_cast<Position>(layout_.first(j) + target)};
 }
 
-/// Steps 4 and 6.
+/// Returns the message of a phase of t_i -> t_j by the broadcast pattern. Steps 4 and 6.
 Message Phases::broadcast(std::uint32_t i, std::uint32_t j, std::uint64_t phase) const {
     const std::uint64_t place = phase - group_begin(i, j);
     return message(i, place / layout_.size(j), j, place % layout_.size(j));
 }
 
-/// Step 1. t_0 sends in each phase, to one subtree after the other.
+/// Returns the global message that t_0 sends in a phase. It sends in each phase, to one subtree
+/// after the other. Step 1.
 Message Phases::from_first(std::uint64_t phase) const {
     const std::uint64_t round = phase / size_;
     const std::uint32_t j = layout_.subtree_of(static_cast<Position>(size_ + round));
@@ -109,7 +110,8 @@ Message Phases::from_first(std::uint64_t phase) const {
     return message(0, sender, j, designated_receiver(j, phase));
 }
 
-/// Step 2. t_0 receives in each phase, from the smallest subtree first.
+/// Returns the global message that t_0 receives in a phase. It receives in each phase, from the
+/// smallest subtree first. Step 2.
 Message Phases::into_first(std::uint64_t phase) const {
     const std::uint64_t round = phase / size_;
     const std::uint64_t before_end = (count_ - 1 - phase) / size_;
@@ -182,15 +184,16 @@ std::uint64_t Phases::of_local(std::uint32_t i, std::uint32_t source, std::uint3
     return begin + minus(source, designated_receiver(i, begin), layout_.size(i));
 }
 
-/// From t_0: the phase x of the group with (x + rotation) mod |M_0| = source, and the target by the
-/// phase modulo |M_j|. A rotation takes lcm(|M_0|, |M_j|) phases, so that just one of the D
-/// rotations agrees with both modulo D, and the Chinese remainder theorem tells where in it.
+/// Returns the phase of a message from t_0 to t_j. In phase x of the group, the source is x plus
+/// the number of the rotation, modulo |M_0|, and the target follows from the phase modulo |M_j|. A
+/// rotation takes lcm(|M_0|, |M_j|) phases, so that just one of the D = gcd(|M_0|, |M_j|) rotations
+/// agrees with both modulo D, and the Chinese remainder theorem tells where in it.
 std::uint64_t Phases::of_rotated(std::uint32_t j, std::uint32_t source,
                                  std::uint32_t target) const {
     const std::uint32_t size = layout_.size(j);
     const std::uint32_t divisor = std::gcd(size_, size);
     const std::uint64_t begin = group_begin(0, j);
-    // Where in a turn of t_j the group has this target.
+    // The first phase of the group, counted from its beginning, that has this target.
     const std::uint32_t place = minus(target, designated_receiver(j, begin), size);
     const std::uint32_t rotation = minus(source % divisor, place % divisor, divisor);
     const std::uint32_t start = minus(source, rotation, size_);

@@ -13,7 +13,7 @@
 
 namespace ucg::aapc {
 
-/// From one position to another.
+/// A message from one position to another.
 struct Message {
     Position source = 0;
     Position target = 0;
@@ -28,39 +28,41 @@ class Phases {
 
     const Layout& layout() const { return layout_; }
 
-    /// T = |M_0| (|M| - |M_0|), the load of the bottleneck.
+    /// Returns T = |M_0| (|M| - |M_0|), the number of phases, which is the load of the bottleneck.
     std::uint64_t count() const { return count_; }
 
-    /// The phase of a message. REQUIRES: source != target.
+    /// Returns the phase of a message. REQUIRES: source != target.
     std::uint64_t of(Message message) const;
 
-    /// The global messages that leave and enter subtree t_i in a phase, and its local one.
-    /// REQUIRES: phase < count().
+    /// Return the global message that leaves subtree t_i in a phase, the global one that enters it,
+    /// and its local one; nothing if there is none. REQUIRES: phase < count().
     std::optional<Message> leaving(std::uint32_t subtree, std::uint64_t phase) const;
     std::optional<Message> entering(std::uint32_t subtree, std::uint64_t phase) const;
     std::optional<Message> local(std::uint32_t subtree, std::uint64_t phase) const;
 
-    // What the patterns are made of; indices count from 0 within a subtree.
+    // The functions that the patterns are made of; indices count from 0 within a subtree.
 
-    /// Where the phases of t_i -> t_j begin; there are |M_i| |M_j| in a row. Section 4.2.
+    /// Returns the phase in which the messages t_i -> t_j begin; they take |M_i| |M_j| phases in a
+    /// row. Section 4.2.
     std::uint64_t group_begin(std::uint32_t i, std::uint32_t j) const;
-    /// A round is |M_0| phases, in which each member of t_0 sends once and receives once. Its first
-    /// sender; the others follow in order. Step 1.
+    /// Returns the index of a round's first sender in t_0; the others follow in order. A round is
+    /// |M_0| phases, in which each member of t_0 sends once and receives once. Step 1.
     std::uint32_t first_sender(std::uint64_t round) const;
-    /// The receiver in t_0 is the sender and so many more, modulo |M_0|. Step 2, table 3.
+    /// Returns by how much the index of the receiver in t_0 exceeds that of the sender, modulo
+    /// |M_0|. Step 2, table 3.
     std::uint32_t receiver_shift(std::uint64_t round) const;
-    /// The designated receiver in t_j, j > 0: who receives in a phase from t_0 or a smaller
-    /// subtree, if anybody does. Steps 1 and 4.
+    /// Returns the index of the designated receiver in t_j, j > 0: the member that receives in a
+    /// phase from t_0 or a smaller subtree, if any does. Steps 1 and 4.
     std::uint32_t designated_receiver(std::uint32_t j, std::uint64_t phase) const;
-    /// The last j < i of which t_i -> t_j begins by `phase`; kNone if none does.
+    /// Returns the last j < i for which t_i -> t_j begins by `phase`; kNone if there is none.
     std::uint32_t late_target(std::uint32_t i, std::uint64_t phase) const;
-    /// The lowest i < j of which t_i -> t_j begins by `phase`. REQUIRES: j > 0.
+    /// Returns the lowest i < j for which t_i -> t_j begins by `phase`. REQUIRES: j > 0.
     std::uint32_t early_source(std::uint32_t j, std::uint64_t phase) const;
 
   private:
     std::uint64_t of_local(std::uint32_t i, std::uint32_t source, std::uint32_t target) const;
     std::uint64_t of_rotated(std::uint32_t j, std::uint32_t source, std::uint32_t target) const;
-    /// Of t_0, in a round.
+    /// Returns the phase of a round in which member `sender` of t_0 sends.
     std::uint64_t phase_of_sender(std::uint64_t round, std::uint32_t sender) const;
     Message message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
                     std::uint64_t target) const;

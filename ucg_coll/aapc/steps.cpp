@@ -1,4 +1,4 @@
-// One member's part of the schedule.
+// The steps of one member.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -8,12 +8,13 @@
 namespace ucg::aapc {
 namespace {
 
-/// Word that must pass between this member and another: after `earlier`, before `later`.
+/// A signal that must pass between this member and another: after the message `earlier` has ended,
+/// before the message `later` begins.
 struct Word {
     Position other = 0;
-    std::uint64_t earlier = 0; ///< The messages' phases.
+    std::uint64_t earlier = 0; ///< The phases of the two messages.
     std::uint64_t later = 0;
-    std::size_t step = 0; ///< Of this member.
+    std::size_t step = 0; ///< This member's step that waits or has ended.
 };
 
 void sort_words(std::vector<Word>& words) {
@@ -22,10 +23,10 @@ void sort_words(std::vector<Word>& words) {
     });
 }
 
-/// Drops what other words between the same two already say, so that counting matches the rest.
-/// REQUIRES: they are sorted, and members send one message after another. Where one comes of a
-/// message that is not later, and is awaited by one that is not earlier, than another's, that other
-/// one orders these two as well. Both members see the same words.
+/// Drops words that other words between the same two members imply, so that counting matches the
+/// rest. If the message `earlier` of one word is not later than that of another, and its `later` is
+/// not earlier than the other's, that other word orders these two messages as well. Both members
+/// see the same words. REQUIRES: words are sorted, and members send one message after another.
 void drop_implied(std::vector<Word>& words) {
     std::vector<Word> kept;
     for (const Word& word : words) { // By `later`, and of one `later` the last `earlier` first.
@@ -48,7 +49,7 @@ Position signaller_of(Message message, Signaller signaller) {
     return signaller == Signaller::source ? message.source : message.target;
 }
 
-/// The step in which the member sends or receives in a phase.
+/// Returns the step in which the member sends or receives in a phase.
 std::uint32_t step_in(const std::vector<Step>& steps, Position member, std::uint64_t phase,
                       bool receives) {
     const auto place = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
@@ -58,13 +59,13 @@ std::uint32_t step_in(const std::vector<Step>& steps, Position member, std::uint
     return static_cast<std::uint32_t>(place - steps.begin());
 }
 
-/// Of one member.
+/// The words of one member.
 struct Words {
     std::vector<Word> awaited;
     std::vector<Word> sent;
 };
 
-/// Who writes a member's words into its steps.
+/// Writes a member's words into its steps.
 class Assignment {
   public:
     Assignment(std::vector<Step>& steps, Position member, Signaller signaller, std::uint32_t window)
@@ -93,7 +94,8 @@ class Assignment {
     }
 
   private:
-    /// As many messages of its own are under way at once as the window has.
+    /// Makes each send wait for the one before it by the window, so that as many messages of its
+    /// own are under way at once as the window has.
     void follow_own() {
         for (std::size_t i = window_; i < sends_.size(); ++i) {
             steps_[sends_[i]].after.push_back(sends_[i - window_]);
@@ -114,10 +116,11 @@ class Assignment {
         }
     }
 
-    /// Where word goes out of a message of its own that has ended. Not before the window is full:
-    /// who waits for the end of a message to send word of it could have begun another one. But
-    /// before any message that comes in the phase of the one that is waited for, or later:
-    /// otherwise members wait for one another in a circle.
+    /// Returns the step in which the member signals that a message of its own has ended. It is not
+    /// before the window is full: a member that waits for the end of a message in order to signal
+    /// it could have begun another one. But it is before any message in the phase of the message
+    /// that waits for the signal, or later: otherwise members would wait for one another in a
+    /// circle.
     std::uint32_t place_of(const Word& word) const {
         const auto ended = static_cast<std::uint32_t>(word.step);
         if (window_ == 1) {
@@ -128,7 +131,7 @@ class Assignment {
         return std::min(full < sends_.size() ? sends_[full] : first_later, first_later - 1);
     }
 
-    /// Words for one member keep their order, in which it awaits them.
+    /// Writes the signals. Words for one member keep the order in which it awaits them.
     void place(const std::vector<Word>& words) {
         struct Placed {
             std::uint32_t step;
@@ -159,8 +162,8 @@ class Assignment {
     Position member_;
     Signaller signaller_;
     std::uint32_t window_;
-    std::vector<std::uint32_t> sends_;        ///< Steps, of messages to other nodes.
-    std::vector<std::uint32_t> sends_before_; ///< By step: how many there are.
+    std::vector<std::uint32_t> sends_;        ///< Steps that send to other nodes.
+    std::vector<std::uint32_t> sends_before_; ///< By step: how many of sends_ are before it.
 };
 
 } // namespace

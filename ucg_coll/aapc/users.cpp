@@ -1,6 +1,7 @@
-// The messages that pass a link fall into families: the global ones, by who sends or receives them,
-// and the local ones. A family is a row of runs of phases, in order, in each of which an index goes
-// round and round while it is wanted in one arc of the circle.
+// The messages that pass a link fall into families: the global ones, by the subtree that sends or
+// receives them, and the local ones. A family is a sequence of runs of phases. In each run an index
+// counts up modulo some number, and the messages of the family that pass the link are those of the
+// phases in which the index is in one arc of the circle.
 #include "ucg_coll/aapc/users.hpp"
 
 #include <algorithm>
@@ -8,8 +9,9 @@
 namespace ucg::aapc {
 namespace {
 
-/// Phases [begin, end), in which an index runs from `first` on, modulo `modulus`. Those are wanted
-/// in which it is one of the `wanted` indices from `low` on, likewise modulo `modulus`.
+/// Phases [begin, end), in which an index counts up from `first`, modulo `modulus`. The phases
+/// wanted are those in which it is one of the `wanted` indices from `low` on, likewise modulo
+/// `modulus`.
 struct Run {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -18,10 +20,11 @@ struct Run {
     std::uint32_t low = 0;
     std::uint32_t wanted = 1;
 
-    /// The index of a phase, counted from `low`.
+    /// Returns the index in a phase, counted from `low`.
     std::uint64_t offset(std::uint64_t phase) const {
         return (phase - begin + first + (modulus - low)) % modulus;
     }
+    /// Returns the first wanted phase from `phase` on.
     std::optional<std::uint64_t> first_from(std::uint64_t phase) const {
         std::uint64_t found = std::max(phase, begin);
         if (const std::uint64_t at = offset(found); at >= wanted) {
@@ -29,6 +32,7 @@ struct Run {
         }
         return found < end ? std::optional(found) : std::nullopt;
     }
+    /// Returns the last wanted phase up to `phase`.
     std::optional<std::uint64_t> last_to(std::uint64_t phase) const {
         if (phase < begin) {
             return std::nullopt;
@@ -40,7 +44,7 @@ struct Run {
     }
 };
 
-/// The link below which a family's members lie: of subtree `subtree`, indices [begin, end).
+/// A link and a direction: below the link lie the indices [begin, end) of subtree `subtree`.
 struct Place {
     const Phases& phases;
     std::uint32_t subtree;
@@ -54,8 +58,8 @@ struct Place {
     std::uint32_t count() const { return end - begin; }
 };
 
-// A family tells how many runs it has, the n-th, and which one is the last to begin by a phase, if
-// any does; the first one may stand for none.
+// A family tells how many runs it has (run_count), what the n-th is (run), and which is the last
+// that begins by a phase (run_at); where none does, run_at is 0.
 
 /// Global messages of t_0, which sends and receives in each phase. Steps 1 and 2.
 struct GlobalOfFirst {
@@ -83,8 +87,8 @@ struct LocalOfFirst {
     Run run(std::uint64_t round) const {
         const std::uint32_t size = at.size();
         const std::uint32_t shift = at.phases.receiver_shift(round);
-        // Sources below the link have targets in an arc that lies so many before it. Of two arcs
-        // of equal length, what one has beside the other is again one arc.
+        // The targets of sources below the link form an arc that lies so many before it. Of two
+        // arcs of equal length, what one has and the other has not is again one arc.
         const std::uint32_t sources = (at.begin + size - shift) % size;
         const bool up = at.direction == Direction::up;
         const std::uint32_t low = up ? sources : at.begin;
@@ -103,7 +107,7 @@ struct GlobalFrom {
     const Place& at;
 
     std::uint64_t run_count() const { return at.layout().subtree_count() - 1; }
-    /// To t_i+1, ..., t_k-1, t_0, ..., t_i-1.
+    /// Returns the subtree to which the n-th run sends: t_i+1, ..., t_k-1, t_0, ..., t_i-1.
     std::uint32_t target(std::uint64_t n) const {
         const std::uint64_t j = at.subtree + 1 + n;
         return static_cast<std::uint32_t>(j <= run_count() ? j : j - run_count() - 1);
@@ -126,12 +130,12 @@ struct GlobalFrom {
     }
 };
 
-/// Global messages into t_j, j > 0, whose receivers take turns. Steps 1, 4 and 6.
+/// Global messages into t_j, j > 0, whose members receive one after the other. Steps 1, 4 and 6.
 struct GlobalInto {
     const Place& at;
 
     std::uint64_t run_count() const { return at.layout().subtree_count() - 1; }
-    /// From t_j-1, ..., t_0, t_k-1, ..., t_j+1.
+    /// Returns the subtree from which the n-th run comes: t_j-1, ..., t_0, t_k-1, ..., t_j+1.
     std::uint32_t source(std::uint64_t n) const {
         return static_cast<std::uint32_t>(n < at.subtree ? at.subtree - 1 - n
                                                          : run_count() + at.subtree - n);
@@ -238,7 +242,7 @@ Place place_of(const Phases& phases, const Link& link, Direction direction) {
     return {phases, subtree, link.below.begin - first, link.below.end - first, direction};
 }
 
-/// The message that passes the link in a phase in which one does.
+/// Returns the message that passes the link in a phase. REQUIRES: one does.
 Message user(const Phases& phases, const Link& link, Direction direction, std::uint64_t phase) {
     const std::uint32_t subtree = phases.layout().subtree_of(link.below.begin);
     const auto global = direction == Direction::up ? phases.leaving(subtree, phase)

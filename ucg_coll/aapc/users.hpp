@@ -1,5 +1,5 @@
-// Who uses a link when: the messages that pass it in one direction, one after another. At most one
-// of them travels in a phase.
+// Which messages use a link, and when: those that pass it in one direction, one after another. At
+// most one of them travels in a phase.
 #pragma once
 
 #include <optional>
@@ -21,14 +21,14 @@ struct Use {
     bool operator==(const Use&) const = default;
 };
 
-/// The last message before `phase` and the first one after it that pass a link in a direction.
-/// Arithmetic as Phases: O(log k).
+/// Return the last message before `phase`, and the first one after it, that passes a link in a
+/// direction; nothing if there is none. Like Phases, they do so by arithmetic, in O(log k).
 std::optional<Use> previous_use(const Phases& phases, const Link& link, Direction direction,
                                 std::uint64_t phase);
 std::optional<Use> next_use(const Phases& phases, const Link& link, Direction direction,
                             std::uint64_t phase);
 
-/// Does a message pass it?
+/// Returns whether a message passes a link in a direction.
 inline bool uses(const Link& link, Direction direction, Message message) {
     const bool up = direction == Direction::up;
     return link.below.contains(up ? message.source : message.target) &&

@@ -1,5 +1,5 @@
-// Integer arithmetic that cannot overflow silently: counts of elements times sizes of types reach
-// beyond 2^31 in ordinary programs (user-pain: int overflow in count * size).
+// Integer arithmetic that cannot overflow silently: in ordinary programs, a count of elements times
+// the size of a type exceeds 2^31.
 #pragma once
 
 #include <bit>
@@ -10,36 +10,36 @@
 
 namespace ucg {
 
-/// a * b; asserts that it fits.
+/// Returns a * b; asserts that it fits into 64 bits.
 inline std::uint64_t checked_multiply(std::uint64_t a, std::uint64_t b) {
     std::uint64_t product = 0;
     UCG_ASSERT(!__builtin_mul_overflow(a, b, &product));
     return product;
 }
 
-/// a + b; asserts that it fits.
+/// Returns a + b; asserts that it fits into 64 bits.
 inline std::uint64_t checked_add(std::uint64_t a, std::uint64_t b) {
     std::uint64_t sum = 0;
     UCG_ASSERT(!__builtin_add_overflow(a, b, &sum));
     return sum;
 }
 
-/// The smallest q with q * divisor >= value. REQUIRES: divisor > 0.
+/// Returns the smallest q with q * divisor >= value. REQUIRES: divisor > 0.
 constexpr std::uint64_t divide_up(std::uint64_t value, std::uint64_t divisor) {
     return value / divisor + (value % divisor != 0);
 }
 
-/// value rounded up to a multiple of `multiple`. REQUIRES: multiple > 0.
+/// Returns value rounded up to a multiple of `multiple`. REQUIRES: multiple > 0.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
     return divide_up(value, multiple) * multiple;
 }
 
-/// The largest power of two that is <= value. REQUIRES: value > 0.
+/// Returns the largest power of two that is <= value. REQUIRES: value > 0.
 constexpr std::uint32_t floor_power_of_two(std::uint32_t value) {
     return std::bit_floor(value);
 }
 
-/// ceil(log2(value)). REQUIRES: value > 0.
+/// Returns ceil(log2(value)). REQUIRES: value > 0.
 constexpr unsigned ceil_log2(std::uint64_t value) {
     return value <= 1 ? 0U : static_cast<unsigned>(std::bit_width(value - 1));
 }

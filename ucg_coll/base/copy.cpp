@@ -30,12 +30,13 @@ struct Ends {
     alignas(kAliasedBytes) std::array<std::byte, kTimedBytes + kAliasedBytes> target;
 };
 
-/// The time of one copy out of two in a row: a single one may still be as fast as elsewhere.
+/// Returns the time of one copy, measured over two in a row, since the first one may still be fast
+/// where further ones are slow.
 std::chrono::nanoseconds time_of(Copy copy, Ends& ends) {
     using Clock = std::chrono::steady_clock;
     constexpr std::size_t kAbove = 16;
     constexpr int kInRow = 2;
-    constexpr int kTimes = 3; // The first brings all into the cache; the least is undisturbed.
+    constexpr int kTimes = 3; // The first fills the cache; the least time is the undisturbed one.
     auto least = std::chrono::nanoseconds::max();
     for (int i = 0; i < kTimes; ++i) {
         const Clock::time_point start = Clock::now();
@@ -48,10 +49,10 @@ std::chrono::nanoseconds time_of(Copy copy, Ends& ends) {
     return least / kInRow;
 }
 
-/// What it chooses has no effect but the time.
+/// Returns the faster way to copy. The choice has no effect but on time.
 Copy faster_copy() {
-    static Ends ends; // No allocation, which might fail, in the middle of a collective.
-    // Elsewhere memcpy is the better one by far less than two times.
+    static Ends ends; // An allocation might fail in the middle of a collective.
+    // On processors without the problem, memcpy is better, by far less than a factor of two.
     return time_of(by_memcpy, ends) > 2 * time_of(by_vectors, ends) ? by_vectors : by_memcpy;
 }
 

@@ -1,4 +1,4 @@
-// Copies of bytes, which are faster than std::memcpy where that is slow.
+// Copying of bytes that is faster than std::memcpy where std::memcpy is slow.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace ucg {
 
-/// A page, as far as two addresses in different ones may look alike to a processor.
+/// Bytes of a page. A processor may confuse two addresses in different pages whose offsets within
+/// their pages are equal.
 inline constexpr std::uintptr_t kAliasedBytes = 4096;
 
-/// Does the target lie 1 to 31 bytes above the source within a page? There an instruction that
-/// copies strings (rep movsb), by which C libraries make copies of some KiB, takes twenty times as
-/// long on AMD Zen 3, in whichever pages they are (8 KiB: 3.6 us instead of 0.15; compare glibc's
-/// bug 30994). It is an everyday case: large blocks of malloc begin 16 bytes into a page, and what
-/// is copied to them lies at the beginning of one.
+/// Returns whether target's offset within its page is 1 to 31 bytes above source's, in whichever
+/// pages they lie. In that case the instruction that copies strings (rep movsb), by which C
+/// libraries make copies of some KiB, takes twenty times as long on AMD Zen 3 (8 KiB: 3.6 us
+/// instead of 0.15; compare glibc's bug 30994). The case is common: large blocks of malloc begin
+/// 16 bytes into a page, and what is copied to them often lies at the beginning of a page.
 inline bool lies_little_above(const std::byte* target, const std::byte* source) {
     constexpr std::uintptr_t kSlowDistances = 31;
     const std::uintptr_t distance =
@@ -22,14 +23,15 @@ inline bool lies_little_above(const std::byte* target, const std::byte* source) 
     return distance % kAliasedBytes - 1 < kSlowDistances;
 }
 
-/// Below it C libraries copy by vectors.
+/// Bytes up to which C libraries copy by vector instructions instead of rep movsb.
 inline constexpr std::size_t kStringsMin = 2048;
 
-/// The same by whichever of std::memcpy and vectors was faster when it was first called (which
-/// takes some 100 us). Any thread may call it.
+/// Copies like copy_bytes(), for a target that lies_little_above() its source. The first call times
+/// std::memcpy and vector instructions, which takes some 100 us, and all calls use the faster one.
+/// Thread-safe.
 void copy_little_above(std::byte* target, const std::byte* source, std::size_t bytes);
 
-/// As std::memcpy: they do not overlap.
+/// Copies like std::memcpy. REQUIRES: source and target do not overlap.
 inline void copy_bytes(std::byte* target, const std::byte* source, std::size_t bytes) {
     if (bytes > kStringsMin && lies_little_above(target, source)) [[unlikely]] {
         copy_little_above(target, source, bytes);

@@ -1,4 +1,4 @@
-// The loop of copies by vectors.
+// The loop that copies by vector instructions.
 #pragma once
 
 #if defined(__x86_64__)
@@ -8,9 +8,10 @@
 
 namespace ucg {
 
-/// Copies the 64-byte lines that are whole, by what every x86-64 has: a wider vector gains nothing
-/// where lines come from another core. `store(__m128i* to, __m128i vector)` writes a quarter of a
-/// line. Returns how many bytes were copied.
+/// Copies the whole 64-byte lines of the given bytes by SSE2, which every x86-64 processor has:
+/// wider vectors gain nothing where lines come from another core.
+/// `store(__m128i* to, __m128i vector)` writes a quarter of a line. Returns how many bytes were
+/// copied.
 template <typename Store>
 std::size_t copy_lines(std::byte* target, const std::byte* source, std::size_t bytes, Store store) {
     constexpr std::size_t kLine = 64;

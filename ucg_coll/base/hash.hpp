@@ -1,5 +1,5 @@
-// FNV-1a: a hash that is the same on every rank, build and run, for comparing plan inputs across a
-// group. Not for untrusted keys.
+// FNV-1a: a hash that is the same on every rank, build and run, for comparing the inputs of plans
+// across a group. It is not for untrusted keys.
 #pragma once
 
 #include <cstdint>

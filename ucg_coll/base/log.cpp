@@ -26,7 +26,7 @@ LogLevel level_from_environment() {
     return level.ok() ? *level : LogLevel::warn;
 }
 
-// One of two pieces of mutable global state in the library: how much to say.
+// One of the two pieces of mutable global state in the library: how much is logged.
 std::atomic<LogLevel>& current_level() {
     static std::atomic<LogLevel> level{level_from_environment()};
     return level;

@@ -1,6 +1,7 @@
 // Messages to the user on standard error, one line each: "[host:pid] ucg warning: ...".
 // The level comes from UCG_LOG_LEVEL (error, warn, info, debug, trace; default warn) and can be set
-// by the host (Open MPI's coll_ucg_verbose). Who finds an error logs it; others pass it on.
+// by the program that hosts the library (Open MPI's coll_ucg_verbose). Whoever finds an error logs
+// it; all others pass it on.
 #pragma once
 
 #include <string_view>
@@ -14,7 +15,7 @@ namespace ucg {
 
 enum class LogLevel { error, warn, info, debug, trace };
 
-/// The level above which nothing is printed. Thread-safe.
+/// Returns the level above which nothing is printed. Thread-safe, like set_log_level().
 LogLevel log_level();
 void set_log_level(LogLevel level);
 
@@ -31,7 +32,7 @@ void log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {
     }
 }
 
-/// Makes a Status with a formatted sentence. Does not log.
+/// Returns a Status with a formatted sentence. Does not log.
 template <typename... Args>
 Status failure(Code code, fmt::format_string<Args...> format, Args&&... args) {
     return Status(code, fmt::format(format, std::forward<Args>(args)...));

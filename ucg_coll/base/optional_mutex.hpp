@@ -1,12 +1,13 @@
-// Mutexes for what several threads may share, if the program says so; else they cost a test.
+// Mutexes for data that several threads may share, if the program says so. In other programs a lock
+// costs one test.
 #pragma once
 
 #include <mutex>
 
 namespace ucg {
 
-/// For std::lock_guard and std::unique_lock. Not used, it is free at any time, for its own thread
-/// too.
+/// A mutex, for std::lock_guard and std::unique_lock, that does nothing unless it is constructed as
+/// used: otherwise any thread can lock it at any time, even the thread that has locked it already.
 template <typename Mutex>
 class OptionallyUsed {
   public:

@@ -10,12 +10,12 @@ namespace ucg {
 namespace {
 
 struct Character {
-    std::uint32_t code; ///< Of Unicode; of a byte that is not UTF-8, the byte.
+    std::uint32_t code; ///< The code point; of a byte that is not UTF-8, the byte itself.
     std::size_t bytes;
     bool valid;
 };
 
-/// The character that a text, which is not empty, begins with.
+/// Returns the character that `text` begins with. REQUIRES: text is not empty.
 Character first_of(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const Character wrong = {byte(0), 1, false};
@@ -27,7 +27,7 @@ Character first_of(std::string_view text) {
     if (length == 0 || length > text.size()) {
         return wrong;
     }
-    // What a longer form than needed would hide is no character.
+    // A form that is longer than the code point needs is not valid UTF-8.
     static constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
     std::uint32_t code = length == 1 ? byte(0) : byte(0) & (0x7fU >> length);
     for (std::size_t i = 1; i < length; ++i) {
@@ -49,7 +49,7 @@ bool is_plain(char letter) {
 
 std::string printable(std::string_view text, LineBreaks breaks) {
     if (breaks == LineBreaks::keep && std::all_of(text.begin(), text.end(), is_plain)) {
-        return std::string(text); // Nearly always, and texts may be long.
+        return std::string(text); // The usual case, kept fast since texts may be long.
     }
     std::string result;
     result.reserve(text.size());

@@ -1,4 +1,4 @@
-// Text of others (files, the environment, command lines) made fit for a terminal.
+// Makes text from outside (files, the environment, command lines) fit for a terminal.
 #pragma once
 
 #include <string>
@@ -6,12 +6,13 @@
 
 namespace ucg {
 
-/// Is a line break of the text one that is meant?
+/// What printable() does with line breaks.
 enum class LineBreaks { keep, escape };
 
-/// `text` with every control character (C0, DEL, C1) and every byte that is not UTF-8 written as
-/// \u001b is: nothing in it moves a cursor, changes a title or a colour. The form is JSON's and
-/// TOML's own, so that such documents keep their meaning. Tabs stay; line breaks as `breaks` says.
+/// Returns `text` with every control character (C0, DEL, C1) and every byte that is not UTF-8
+/// written in the form \u001b, so that nothing in it moves a cursor or changes a title or a colour.
+/// JSON and TOML have the same form, so such documents keep their meaning. Tabs stay; line breaks
+/// stay or are written in that form, as `breaks` says.
 std::string printable(std::string_view text, LineBreaks breaks = LineBreaks::keep);
 
 } // namespace ucg

@@ -1,4 +1,4 @@
-// Random words of the operating system: what other processes must not have or guess.
+// Random words of the operating system, for numbers that other processes must not have or guess.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace ucg {
 
-/// 64 bits of getrandom(2). Waits, early in the system's start, until the kernel has them. Fails
-/// with io_error where the system has no such call. Any thread.
+/// Returns 64 bits of getrandom(2). Early in the system's start it waits until the kernel has
+/// enough entropy. Fails with io_error where the system has no such call. Thread-safe.
 Result<std::uint64_t> random_word();
 
 } // namespace ucg

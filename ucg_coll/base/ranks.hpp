@@ -1,4 +1,4 @@
-// A view of some ranks: those of a list, or consecutive ones, of which no list is needed.
+// A view of some ranks: those of a list, or consecutive ones, which need no list.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace ucg {
 
-/// As std::span<const Rank>, of which it is made as well: a list must outlive it.
+/// A view like std::span<const Rank>, from which it can be made. It does not own the list, which
+/// must outlive it.
 class Ranks {
   public:
     Ranks() = default;
     Ranks(std::span<const Rank> list) : list_(list.data()), count_(list.size()) {}
     Ranks(const std::vector<Rank>& list) : Ranks(std::span(list)) {}
     Ranks(std::vector<Rank>&&) = delete; // It would not live as long as the view.
-    /// first, first + 1, ...
+    /// Returns the `count` ranks first, first + 1, ...
     static Ranks consecutive(Rank first, std::size_t count) {
         Ranks ranks;
         ranks.first_ = first;
@@ -70,7 +71,7 @@ class Ranks {
     Iterator end() const { return {*this, count_}; }
 
   private:
-    const Rank* list_ = nullptr; ///< Null: consecutive ones from first_ on.
+    const Rank* list_ = nullptr; ///< Null: consecutive ranks from first_ on.
     Rank first_ = 0;
     std::size_t count_ = 0;
 };

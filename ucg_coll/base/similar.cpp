@@ -8,7 +8,7 @@
 namespace ucg {
 namespace {
 
-/// How many letters to insert, leave out or change until `from` is `to`.
+/// Returns how many letters must be inserted, left out or changed to turn `from` into `to`.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
     std::vector<std::size_t> row(to.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -23,7 +23,7 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
     return row.back();
 }
 
-/// The first name that begins so.
+/// Returns the first name that begins with `typed`; empty if none does or nothing was typed.
 std::string_view abbreviated(std::string_view typed, const std::vector<std::string_view>& names) {
     const auto found = std::ranges::find_if(
         names, [typed](std::string_view name) { return name.starts_with(typed); });
@@ -33,7 +33,7 @@ std::string_view abbreviated(std::string_view typed, const std::vector<std::stri
 } // namespace
 
 std::string_view most_similar(std::string_view typed, const std::vector<std::string_view>& names) {
-    constexpr std::size_t kTypedMax = 64; // Longer than any name, and than what anybody mistypes.
+    constexpr std::size_t kTypedMax = 64; // Longer than any name, even a mistyped one.
     if (typed.size() > kTypedMax) {
         return {};
     }

@@ -6,7 +6,7 @@
 
 namespace ucg {
 
-static constexpr std::string_view kUnits = "kMGT"; // 1024 to the power of the place, from 1.
+static constexpr std::string_view kUnits = "kMGT"; // A unit's place, from 1, is the power of 1024.
 
 Result<std::uint64_t> parse_size(std::string_view text) {
     const auto wrong = [text] {

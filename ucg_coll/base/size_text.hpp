@@ -1,4 +1,4 @@
-// Sizes as people write them.
+// Sizes in bytes as people write them.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace ucg {
 
-/// "4096", "64k", "16M", "1G" (powers of 1024, as UCX writes sizes) in bytes. Fails with
-/// invalid_argument and what was expected and found.
+/// Returns the bytes that a text such as "4096", "64k", "16M", "1G" or "1T" stands for (powers of
+/// 1024, as UCX writes sizes). Fails with invalid_argument and what was expected and found.
 Result<std::uint64_t> parse_size(std::string_view text);
 
-/// The shortest text that parse_size reads as `bytes`.
+/// Returns the shortest text that parse_size() reads as `bytes`.
 std::string size_text(std::uint64_t bytes);
 
 } // namespace ucg

@@ -33,7 +33,7 @@ enum class Code {
     busy,             ///< The caller ends or starts something that is still in use.
 };
 
-/// The name of a code as it appears in messages, for example "invalid argument".
+/// Returns the name of a code as it appears in messages, for example "invalid argument".
 std::string_view name(Code code);
 
 /// Success (one null pointer, nothing allocated) or a code with a sentence that names what, where
@@ -49,7 +49,7 @@ class [[nodiscard]] Status {
     bool ok() const { return failure_ == nullptr; }
     Code code() const { return failure_ ? failure_->code : Code::ok; }
 
-    /// The sentence; empty when ok.
+    /// Returns the sentence; empty when ok.
     std::string_view message() const {
         return failure_ ? std::string_view(failure_->message) : std::string_view();
     }
@@ -92,7 +92,7 @@ class [[nodiscard]] Result {
     T& operator*() & { return value(); }
     const T& operator*() const& { return value(); }
 
-    /// The failure, or an ok Status when there is a value.
+    /// Returns the failure, or an ok Status when there is a value.
     Status status() const { return ok() ? Status() : *std::get_if<1>(&content_); }
 
   private:

@@ -12,7 +12,8 @@ using Rank = std::int32_t;
 /// "No rank": no parent, no root, no owner.
 inline constexpr Rank kNoRank = -1;
 
-/// What one core hands to another: the unit of coherence on every machine we support.
+/// Bytes of a cache line, the unit in which cores hand memory to one another, on every machine that
+/// the library supports.
 inline constexpr std::size_t kCacheLine = 64;
 
 } // namespace ucg

@@ -15,7 +15,7 @@ namespace {
 using engine::ElementType;
 using graph::Collective;
 
-// By ucg_datatype_t: numbers, 16-bit floats, complex numbers, pairs.
+// Index: ucg_datatype_t; numbers, 16-bit floats, complex numbers, pairs.
 constexpr std::uint64_t kElementBytes[] = {0, 1, 2, 4,  8, 1, 2,  4, 8,  4,  8,
                                            2, 2, 8, 16, 8, 8, 16, 8, 16, 16, 16};
 static_assert(std::size(kElementBytes) == UCG_DT_LAST);
@@ -24,7 +24,7 @@ static_assert(static_cast<int>(Collective::exscan) == UCG_COLL_EXSCAN);
 static_assert(static_cast<int>(Collective::alltoallv) == UCG_COLL_ALLTOALLV);
 static_assert(static_cast<int>(Collective::neighbor_alltoallv) == UCG_COLL_NEIGHBOR_ALLTOALLV);
 
-/// The library's own operator. REQUIRES: both are known, not UCG_OP_USER or UCG_DT_OPAQUE.
+/// Returns the library's own operator. REQUIRES: both are known, not UCG_OP_USER or UCG_DT_OPAQUE.
 engine::CombineFn kernel_of(ucg_op_t op, ucg_datatype_t datatype) {
     static_assert(static_cast<int>(engine::Operator::bxor) == UCG_OP_USER - 1);
     const int index = op < UCG_OP_USER ? op : op - 1; // The engine has no name for the caller's.
@@ -101,14 +101,14 @@ Status check_reduction(const ucg_coll_params_t& params) {
                          static_cast<int>(params.op), static_cast<int>(params.datatype));
 }
 
-/// REQUIRES: check_neighbors().
+/// Returns how many blocks a call has. REQUIRES: check_neighbors() has checked it.
 BlockCounts block_counts(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count) {
     return use.neighbors ? BlockCounts{static_cast<Rank>(params.neighbors->destination_count),
                                        static_cast<Rank>(params.neighbors->source_count)}
                          : BlockCounts{rank_count, rank_count};
 }
 
-/// The lowest displacement of a block that is not empty; 0 if there is none.
+/// Returns the lowest displacement of a block that is not empty; 0 if there is none.
 std::int64_t lowest_displacement(const GivenBlocks& given, Rank block_count) {
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
     for (Rank i = 0; given.displs.data != nullptr && i < block_count; ++i) {
@@ -119,14 +119,14 @@ std::int64_t lowest_displacement(const GivenBlocks& given, Rank block_count) {
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
 }
 
-/// A number of elements in bytes. False if that exceeds 64 bits.
+/// Turns a number of elements into bytes. Returns false if that exceeds 64 bits.
 template <typename Integer>
 bool to_bytes(Integer elements, std::uint64_t element_bytes, Integer& bytes) {
     return !__builtin_mul_overflow(elements, element_bytes, &bytes);
 }
 
-/// Blocks from C's counts and displacements. Offsets are made non-negative by moving the base to
-/// the lowest of them.
+/// Makes blocks from C's counts and displacements. Offsets are made non-negative by moving the base
+/// to the lowest of them.
 Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank block_count,
                graph::Blocks& blocks) {
     const std::int64_t lowest = lowest_displacement(given, block_count);
@@ -147,7 +147,7 @@ Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank block
                           element_bytes);
 }
 
-/// Which vectors a call brings on this rank; where they begin is not looked at.
+/// Returns which vectors a call has on this rank; where they begin is not looked at.
 VectorUse vector_use(const CallKey& key, Rank rank) {
     VectorUse use;
     switch (key.collective) {
@@ -310,7 +310,7 @@ bool for_each_vector(const ucg_coll_params_t& params, const VectorUse& use,
                                visit(params.neighbors->sources, received * sizeof(int))));
 }
 
-/// Also of a call that has not been checked.
+/// Does a call have so many destinations and sources? The call may not have been checked.
 bool same_degrees(const ucg_coll_params_t& params, const BlockCounts& counts) {
     const ucg_neighbors_t* given = params.neighbors;
     return given != nullptr &&
@@ -420,7 +420,7 @@ void combine_by_callback(void* context, const std::byte* const* operands, std::s
     }
 }
 
-/// The same for a callback that can fail: what follows a failure is left out.
+/// Like combine_by_callback(), for a callback that can fail: what follows a failure is left out.
 void combine_by_fallible_callback(void* context, const std::byte* const* operands,
                                   std::size_t operand_count, std::byte* target, std::size_t bytes) {
     auto& user = *static_cast<UserOperator*>(context);
@@ -433,7 +433,7 @@ void combine_by_fallible_callback(void* context, const std::byte* const* operand
     }
 }
 
-/// Of a caller's operator.
+/// Returns the engine's operator for the caller's operator of a call.
 engine::CombineFn combine_of(const ucg_coll_params_t& params) {
     return is_fallible(params) ? combine_by_fallible_callback : combine_by_callback;
 }

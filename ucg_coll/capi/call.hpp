@@ -14,17 +14,18 @@
 
 namespace ucg::capi {
 
-/// A call as it was given, without its buffers and vectors: calls of one shape and equal vectors
-/// have one plan and one operator. Compared on every call, so it is a few words and nothing is
-/// worked out.
+/// A call as it was given, without its buffers and vectors: calls of one shape with equal vectors
+/// have one plan and one operator. It is compared on every call, so it is a few words, and nothing
+/// is worked out for it.
 struct CallShape {
     std::uint64_t count = 0;
     std::uint64_t element_bytes = 0;
-    // Each word is of two fields that do not lie beside one another: the caller has just stored
-    // them, and no processor forwards two stores to one load, which a compiler makes of neighbours.
+    // Each word is made of two fields that do not lie beside one another in the caller's structure.
+    // The caller has just stored them; a compiler would read neighbours by one load, and no
+    // processor forwards two stores to one load.
     std::uint64_t root_and_type = 0;
     std::uint64_t op_and_flags = 0;
-    std::uint64_t fields_and_datatype = 0; ///< Of the field mask, those that are known here.
+    std::uint64_t fields_and_datatype = 0; ///< The bits of the field mask known here, the datatype.
 
     bool operator==(const CallShape& other) const {
         return ((count ^ other.count) | (element_bytes ^ other.element_bytes) |
@@ -32,7 +33,8 @@ struct CallShape {
                 (fields_and_datatype ^ other.fields_and_datatype)) == 0;
     }
 
-    /// Multiplied by an odd number that spreads them, the fields show in the uppermost bits.
+    /// Returns a hash for which an odd number multiplies the fields and spreads them, so that all
+    /// show in its uppermost bits.
     std::uint64_t hash() const {
         const std::uint64_t mixed = count ^ element_bytes << 32U ^ std::rotl(root_and_type, 20) ^
                                     std::rotl(op_and_flags, 40) ^
@@ -60,7 +62,7 @@ inline CallShape shape_of(const ucg_coll_params_t& params) {
     return shape;
 }
 
-/// The fields of a call that make its shape, whether or not they mean anything.
+/// The fields of a call that make its shape, whether or not they mean anything in that call.
 struct GivenValues {
     std::uint64_t field_mask = 0;
     std::uint64_t count = 0;
@@ -77,7 +79,7 @@ struct GivenValues {
           type(params.type), flags(params.flags), root(params.root), datatype(params.datatype),
           op(params.op) {}
 
-    /// Then the two calls have one shape.
+    /// Are the fields of that call equal? Then the two calls have one shape.
     bool same(const ucg_coll_params_t& params) const {
         return count == params.count && element_bytes == params.element_bytes &&
                type == params.type && root == params.root && flags == params.flags &&
@@ -85,7 +87,7 @@ struct GivenValues {
     }
 };
 
-/// What identifies a plan without vectors.
+/// What identifies a plan, apart from vectors.
 struct CallKey {
     std::uint64_t bytes = 0;
     std::uint64_t element_bytes = 1;
@@ -112,7 +114,7 @@ struct CallKey {
 struct UserOperator {
     union {
         ucg_reduce_cb_t reduce = nullptr;
-        ucg_fallible_reduce_cb_t fallible_reduce; ///< Where the call says so.
+        ucg_fallible_reduce_cb_t fallible_reduce; ///< In use if is_fallible() of the call.
     };
     void* argument = nullptr;
     std::uint64_t element_bytes = 1;
@@ -123,31 +125,36 @@ inline bool is_fallible(const ucg_coll_params_t& params) {
     return (params.flags & UCG_COLL_FLAG_FALLIBLE) != 0;
 }
 
-/// The same, of the collective that has this reduction; null if that is the library's own.
+/// Returns the caller's operator of the collective that has this reduction; null if the operator is
+/// the library's own.
 inline const UserOperator* user_operator(const engine::Reduction& reduction) {
     return static_cast<const UserOperator*>(reduction.context);
 }
 
-/// The key of a call. Fails with invalid_argument, naming the field, or unsupported (operator and
-/// datatype do not go together). REQUIRES nothing: checks everything that a rank can check alone.
+/// Returns the key of a call. Fails with invalid_argument, naming the field, or with unsupported
+/// (operator and datatype do not go together). REQUIRES nothing: it checks everything that a rank
+/// can check alone.
 Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
 
-/// The full request. `key` is that of `params`.
+/// Returns the full request of a call. `key` is that of `params`.
 Result<graph::Request> request_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                                   Rank rank_count);
 
-/// 0 for what is none.
+/// Returns the size of an element of that type, in bytes; 0 for UCG_DT_OPAQUE and for what is no
+/// datatype.
 std::uint64_t datatype_bytes(ucg_datatype_t datatype);
 
-/// What an alltoallv brings this rank of others, in bytes. REQUIRES: key_of() has checked it.
+/// Returns how many bytes an alltoallv brings this rank from other ranks. REQUIRES: key_of() has
+/// checked the call.
 std::uint64_t bytes_of_others(const ucg_coll_params_t& params, Rank rank, Rank rank_count);
 
-/// The edges of a neighbourhood collective that this rank has with ranks of other hosts, as the
-/// call has them, with the lengths of their blocks. REQUIRES: key_of() has checked it.
+/// Returns the edges of a neighbourhood collective that this rank has with ranks of other hosts, in
+/// the order of the call, with the lengths of their blocks. REQUIRES: key_of() has checked the
+/// call.
 std::vector<graph::EdgeRoom> edges_between_hosts(const ucg_coll_params_t& params, Rank rank,
                                                  const topo::Placement& placement);
 
-/// Vectors that a call brings on one rank.
+/// Which vectors a call has on one rank.
 struct VectorUse {
     bool send = false;
     bool receive = false;
@@ -161,8 +168,8 @@ struct BlockCounts {
     Rank receive = 0;
 };
 
-/// How the buffers and the operator of a call are bound: the same for all calls of its shape and
-/// vectors.
+/// How the buffers and the operator of a call are bound: the same for all calls of its shape with
+/// equal vectors.
 struct CallBinding {
     VectorUse vectors;
     std::int64_t input_offset = 0; ///< From the caller's buffer to the engine's, in bytes.
@@ -171,8 +178,8 @@ struct CallBinding {
     bool user = false;                   ///< The operator is the caller's.
     engine::CombineFn combine = nullptr; ///< Null: the call does not reduce.
 
-    /// `operator_p` receives the caller's operator, if there is one, and must outlive the
-    /// collective.
+    /// Returns the binding for a call's buffers and operator. Copies the caller's operator, if
+    /// there is one, to `operator_p`, which must outlive the collective.
     engine::Binding apply(const ucg_coll_params_t& params, UserOperator& operator_p) const {
         if (user) [[unlikely]] {
             if (is_fallible(params)) {
@@ -189,7 +196,7 @@ struct CallBinding {
                 {combine, user ? &operator_p : nullptr}};
     }
 
-    /// The engine's buffers for those of a call.
+    /// Return the engine's buffers for those of a call.
     std::byte* input(const void* send, void* receive) const {
         // The engine only reads the input: verify proves it of every plan.
         void* const given = input_received ? receive : const_cast<void*>(send);
@@ -200,20 +207,20 @@ struct CallBinding {
     }
 };
 
-/// `key` is that of `params`.
+/// Returns the binding of a call. `key` is that of `params`.
 CallBinding binding_of(const ucg_coll_params_t& params, const CallKey& key, Rank rank,
                        Rank rank_count);
 
-/// A call's vectors as the caller gave them. A call that repeats it is found by comparing bytes, so
-/// vectors that differ only where nothing is meant, by the displacement of an empty block, are
-/// another call (of the same plan).
+/// A call's vectors as the caller gave them. A call that repeats an earlier one is found by
+/// comparing bytes. So a call whose vectors differ only where they mean nothing, in the
+/// displacement of an empty block, counts as another call (of the same plan).
 class GivenVectors {
   public:
     GivenVectors() = default;
-    /// REQUIRES: key_of() has checked the call.
+    /// Copies the call's vectors. REQUIRES: key_of() has checked the call.
     GivenVectors(const ucg_coll_params_t& params, const VectorUse& use, Rank rank_count);
 
-    /// Does a call of the same shape give these vectors? False for one that lacks some.
+    /// Does a call of the same shape give these vectors? False for a call that lacks some of them.
     bool repeated_by(const ucg_coll_params_t& params, const VectorUse& use) const;
 
   private:

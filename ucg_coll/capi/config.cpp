@@ -66,7 +66,7 @@ Status check_seconds(std::string_view value) {
     return parse_seconds(value).status();
 }
 
-/// Empty: the wait decides.
+/// Returns an empty time if the wait decides.
 Result<std::optional<std::chrono::nanoseconds>> parse_sleep_after(std::string_view value) {
     if (value == "auto") {
         return std::optional<std::chrono::nanoseconds>();
@@ -140,7 +140,7 @@ void add_algorithms(std::vector<Variable>& rows) {
     }
 }
 
-/// All but those of the algorithms.
+/// Returns all variables but those of the algorithms.
 std::vector<Variable> general_variables() {
     return {
         {"LOG_LEVEL", "warn", "What to say: error, warn, info, debug or trace.", check_log_level},
@@ -217,7 +217,7 @@ const std::vector<Variable>& variables() {
     return table;
 }
 
-/// The collective whose algorithm that variable names.
+/// Returns the collective whose algorithm that variable names.
 std::optional<graph::Collective> collective_of(std::string_view variable) {
     for (const graph::Collective collective : graph::kCollectives) {
         if (upper(graph::name(collective)) == variable) {
@@ -238,12 +238,12 @@ const Variable* find_variable(std::string_view name) {
 
 constexpr std::string_view kPrefix = "UCG_";
 
-/// Variables of this project that others read: tools/packages, and the tests.
+/// Is it a variable of this project that others read: tools/packages, or the tests?
 bool is_read_elsewhere(std::string_view name) {
     return name == "NO_PACKAGES" || name.substr(0, 5) == "TEST_";
 }
 
-/// The variable that was perhaps meant; empty where none is similar.
+/// Returns the variable that was perhaps meant; empty where none is similar.
 std::string_view similar_variable(std::string_view name) {
     std::vector<std::string_view> names;
     for (const Variable& variable : variables()) {

@@ -17,57 +17,59 @@ namespace ucg::capi {
 
 class Config {
   public:
-    /// Defaults, then the environment.
+    /// Returns the defaults, where the environment does not set something else.
     static Result<Config> from_environment();
 
-    /// `name` without the prefix, in capitals. Fails with invalid_argument, naming the variable,
-    /// the value and what is expected.
+    /// Sets a variable; `name` is without the prefix, in capitals. Fails with invalid_argument,
+    /// naming the variable, the value and what is expected.
     Status set(std::string_view name, std::string_view value);
 
-    /// Variables UCG_* of `environment` (as of environ(7)) that are none of the table's, separated
-    /// by commas, each with the one that was perhaps meant; empty where UCG_WARN_UNUSED_ENV_VARS
-    /// says so.
+    /// Returns the variables UCG_* of `environment` (as of environ(7)) that are not in the table,
+    /// separated by commas, each with the one that was perhaps meant. Empty where
+    /// UCG_WARN_UNUSED_ENV_VARS says so.
     std::string unused_variables(const char* const* environment) const;
-    /// Logs those of this process, if there are any.
+    /// Logs the unused variables of this process, if there are any.
     void warn_of_unused_variables() const;
 
-    /// "UCG_NAME=value" with a comment above each, as `ucx_info -f` prints.
+    /// Returns lines "UCG_NAME=value" with a comment above each, as `ucx_info -f` prints.
     std::string to_text() const;
 
     LogLevel log_level() const;
     bool shm_enabled() const { return lists("TLS", "shm"); }
     bool ucx_enabled() const { return lists("TLS", "ucx"); }
     bool short_lane() const { return value("SHORT_LANE") == "y"; }
-    /// Messages on a host are copied by the kernel from this length on: 0: as the profile has it,
-    /// all ones: none.
+    /// Returns the length, in bytes, from which on the kernel copies messages on a host. 0: the
+    /// length that the profile names; all ones: the kernel copies none.
     std::uint64_t cma_bytes_min() const;
     bool verify_plans() const { return value("VERIFY") == "y"; }
-    /// Ranks help one another with nonblocking collectives whatever that costs, or never; neither:
-    /// the planner decides.
+    /// Do ranks help one another with nonblocking collectives whatever that costs, or do they
+    /// never? Where neither is so, the planner decides.
     bool always_helps() const { return value("HELP") == "always"; }
     bool never_helps() const { return value("HELP") == "never"; }
     /// Do reductions give the same bits wherever their ranks are?
     bool reproducible() const { return value("REPRODUCIBLE") == "placement"; }
     std::uint64_t heap_bytes() const;
-    /// Of each rank and group.
+    /// Returns how many bytes each rank of a group has for its peers to read.
     std::uint64_t staging_bytes() const;
     std::uint32_t timeout_seconds() const;
-    /// How long a wait polls before it sleeps; the greatest value: it never does.
+    /// Returns how long a wait polls before it sleeps. Empty: the wait decides; the greatest value:
+    /// it never sleeps.
     std::optional<std::chrono::nanoseconds> sleep_after() const;
-    /// For load_profile().
+    /// The setting for load_profile().
     std::string_view profile() const { return value("PROFILE"); }
-    /// What follows "file:" among the algorithms of alltoall and alltoallv, each once.
+    /// Returns the paths that follow "file:" among the algorithms of alltoall and alltoallv, each
+    /// once.
     std::vector<std::string> phases_files() const;
-    /// For load_topology().
+    /// The setting for load_topology().
     std::string_view topology() const { return value("TOPOLOGY"); }
-    /// For load_machine().
+    /// The setting for load_machine().
     std::string_view machine() const { return value("MACHINE"); }
-    /// The algorithm asked for, for requests of that many bytes (plan::uniform_bytes); empty: the
-    /// planner chooses.
+    /// Returns the algorithm that the user asked for, for requests of that many bytes
+    /// (plan::uniform_bytes); empty: the planner chooses.
     std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;
 
-    /// Equal on ranks whose plans are equal: a hash of every setting that the planner depends on.
-    /// The profile has its own.
+    /// Returns a hash of every setting that the planner depends on, equal on ranks whose settings
+    /// lead to equal plans. The profile has a hash of its own.
     std::uint64_t plan_hash() const;
 
   private:
@@ -75,7 +77,7 @@ class Config {
     bool lists(std::string_view name, std::string_view item) const;
 
     std::map<std::string, std::string, std::less<>> values_; // Only what differs from the default.
-    std::map<graph::Collective, plan::AlgorithmsBySize> algorithms_; // The same, read.
+    std::map<graph::Collective, plan::AlgorithmsBySize> algorithms_; // Of these, parsed.
 };
 
 } // namespace ucg::capi

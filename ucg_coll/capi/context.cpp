@@ -13,8 +13,8 @@
 namespace ucg::capi {
 namespace {
 
-/// The host's CPUs that this job may use: all that are online, unless a control group grants fewer.
-/// The own affinity mask says nothing of the other processes'.
+/// Returns how many of the host's CPUs this job may use: all that are online, unless a control
+/// group grants fewer. The own affinity mask says nothing of the other processes'.
 unsigned host_cpus(const Context::ProcessFacts& facts) {
     const bool limited_by_quota = facts.cpu_count < facts.cpus.size();
     return limited_by_quota ? facts.cpu_count
@@ -144,7 +144,8 @@ std::unique_ptr<shm::HeapJoin> Context::join_heap(std::span<const shm::HeapWish>
                                            place, deadline);
 }
 
-/// Those that miss this process then need not wait for their time-out.
+/// If the join failed, peers that miss this process are told: they then need not wait for their
+/// time-out.
 Result<shm::Heap*> Context::take_joined(Result<std::unique_ptr<shm::Heap>> joined) {
     Result<shm::Heap*> taken = [&] {
         const std::lock_guard lock(memory_mutex_);
@@ -156,8 +157,8 @@ Result<shm::Heap*> Context::take_joined(Result<std::unique_ptr<shm::Heap>> joine
     return taken;
 }
 
-/// Other groups may have been made, or have failed, since the heap was told of. One that was given
-/// up may end at any time.
+/// Other groups may have been made, or have failed, since the heap was told of. A heap that was
+/// given up may end at any time.
 Result<shm::Heap*> Context::heap_of(const shm::Token& token) {
     const std::lock_guard lock(memory_mutex_);
     if (shm_failed_ || (heap_ != nullptr && heap_->address().token != token)) {
@@ -200,7 +201,8 @@ Result<shm::Heap*> Context::take_heap(Result<std::unique_ptr<shm::Heap>> made) {
     return heap_.get();
 }
 
-/// A heap that is not there yet may be claimed by a group that is being made.
+/// Makes the node heap if there is none. Fails with busy if a group that is being made has claimed
+/// it.
 Status Context::make_heap() {
     {
         const std::lock_guard lock(memory_mutex_);
@@ -261,7 +263,8 @@ void Context::drop_unused_heap() {
     }
 }
 
-/// Without waiting for a thread that leases memory, which collects as well.
+/// Takes back memory that peers have let go of, without waiting for a thread that leases memory,
+/// which does the same.
 void Context::collect_memory() {
     const std::unique_lock lock(memory_mutex_, std::try_to_lock);
     if (lock.owns_lock() && heap_ != nullptr) {
@@ -342,7 +345,7 @@ std::uint64_t Context::ring_bytes_for_group() {
                 : std::max(few, std::bit_floor(heap / kPartOfHeap));
 }
 
-/// A collective that starts allocates nothing, nor does add().
+/// Neither add() nor a collective that starts allocates.
 void Context::expect_group() {
     const std::lock_guard lock(groups_mutex_);
     if (busy_.capacity() <= group_count_) {
@@ -375,7 +378,7 @@ void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions&
     latest_options_.emplace_back(ranks, options);
 }
 
-/// A program makes its communicators in a few kinds: of all ranks, of each host's, of rows and
+/// Programs make their communicators in a few kinds: of all ranks, of each host's, of rows and
 /// columns.
 std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
     std::shared_ptr<Planner> found;
@@ -399,7 +402,8 @@ std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
     return found;
 }
 
-/// Threads asleep announced themselves before the group was busy: they are to do so again.
+/// Threads that sleep announced themselves before the group was busy: the bell wakes them, so that
+/// they do so again.
 void Context::list_busy(Group& group) {
     const std::lock_guard lock(groups_mutex_);
     busy_.push_back(&group);
@@ -417,7 +421,7 @@ void Context::add_sleeping(int threads) {
     }
 }
 
-/// From then on no other thread finds the group.
+/// When this returns, no other thread finds the group.
 void Context::remove(Group& group) {
     const std::lock_guard lock(groups_mutex_);
     group.sleeping(0);
@@ -426,7 +430,7 @@ void Context::remove(Group& group) {
     staging_groups_ -= group.has_staging() ? 1 : 0;
 }
 
-/// Who sleeps by another bell is to announce itself at this one.
+/// Rings the old bell: a thread that sleeps by it is to announce itself at the new one.
 void Context::set_sleeper(std::shared_ptr<shm::Sleeper> sleeper) {
     const std::lock_guard lock(mutex_);
     sleeper_.swap(sleeper);
@@ -454,7 +458,8 @@ void Context::add_completion(Completion& completion) {
     }
 }
 
-/// Whoever is told may start the collective again, or free it, before the callback returns.
+/// Whoever is told may start the collective again, or free it, before the callback returns; so an
+/// end is not used any more once its callback is called.
 unsigned Context::call_due_back() {
     unsigned called = 0;
     for (std::unique_lock lock(groups_mutex_);; lock.lock()) {
@@ -497,7 +502,8 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
     return at_network ? events : events + ucx_->progress();
 }
 
-/// The group stays, although its lock is free: a collective of its is in progress.
+/// Calls an operator without the group's lock. The group stays meanwhile: one of its collectives is
+/// in progress.
 unsigned Context::call(const DueOperator& due) {
     due.execution->call_operator();
     const Group::Lock lock = due.group->lock();

@@ -7,8 +7,8 @@
 
 namespace ucg::capi {
 
-/// A set of CPUs as it is exchanged. Numbers beyond its size share bits, which can only make the
-/// set look smaller: the wait ladder then yields sooner than it must.
+/// A set of CPUs as it is exchanged. CPU numbers beyond its size share bits, which can only make
+/// the set look smaller: the wait ladder then yields sooner than it must.
 struct CpuMask {
     std::array<std::uint64_t, 16> words = {};
 

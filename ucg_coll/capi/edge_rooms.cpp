@@ -97,7 +97,7 @@ class HostGather {
     HostGather(const RunCollective& run, Ranks ranks)
         : run_(run), ranks_(ranks.begin(), ranks.end()), starts_(ranks.size(), 0) {}
 
-    /// `own` of each rank, with the lengths in `counts`, one after the other.
+    /// Gathers `own` of each rank into `all`, in the order of ranks. `counts`: how many each has.
     template <typename T>
     ucg_status_t gather(const std::vector<T>& own, const std::vector<std::uint64_t>& counts,
                         std::vector<T>& all) {
@@ -132,7 +132,7 @@ class HostGather {
     std::vector<std::int64_t> starts_;
 };
 
-/// What leaves `host`.
+/// Returns what leaves `host`.
 graph::Crossing crossing_of(const topo::Placement& placement, std::uint32_t host,
                             const Rooms& rooms) {
     graph::Crossing crossing;

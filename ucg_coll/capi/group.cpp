@@ -9,11 +9,11 @@
 namespace ucg::capi {
 namespace {
 
-/// Of a start. A nanosecond each: about as long as a line takes to another core and back where that
-/// is far, and little beside a wait.
-constexpr std::uint32_t kLooksAtStart = 1024;
+/// Looks of a start, of a nanosecond each: in all about as long as a line takes to another core and
+/// back where that is far, and little beside a wait.
+constexpr std::uint32_t kPollsAtStart = 1024;
 
-/// Takes what it needs out of `wired`.
+/// Returns what the group plans by, taking what that needs out of `wired`.
 PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
     return {.rank = rank,
             .placement = std::move(wired.placement),
@@ -33,7 +33,8 @@ std::string message_time(const WiredGroup& wired) {
                : "";
 }
 
-/// No warning: results are right, and who runs a program may not be the one who tunes its hosts.
+/// This is no warning: results are right, and who runs a program may not be the one who tunes its
+/// hosts.
 void tell_of_tune(const Context& context) {
     if (const std::string advice = tune_advice(context.profile()); !advice.empty()) {
         log(LogLevel::info, "{}: {}. UCG_PROFILE={} silences this", context.name(), advice,
@@ -71,7 +72,7 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
                .over_network = wired.placement.host_count() > 1,
                .neighbours = &context.neighbours()}),
       // A wait that yields at once is for a peer that needs this processor.
-      start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kLooksAtStart : 0),
+      start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kPollsAtStart : 0),
       planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);
@@ -143,7 +144,7 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
     return {.events = events, .at_network = ucx_ != nullptr, .over = !listed_};
 }
 
-/// Of posted collectives, to whoever polls the context.
+/// Adds the ends of posted collectives to those that the context tells of.
 void Group::tell_ends() {
     while (engine::Execution* const ended = engine_->take_ended()) {
         auto& completion = *static_cast<Completion*>(ended->take_listener());
@@ -161,7 +162,8 @@ ucg_request& Group::spare_request() {
 
 namespace {
 
-/// Of what all ranks must give alike, so that calls which do not fit together are noticed.
+/// Returns a hash of what all ranks must give alike. Messages carry it, so that calls which do not
+/// fit together are noticed.
 std::uint16_t mark_of(const graph::Request& request, std::string_view algorithm, bool moved) {
     Hash hash;
     hash.bytes(graph::name(request.collective))

@@ -36,22 +36,23 @@ struct Collective {
 
 } // namespace ucg::capi
 
-/// What ucg_coll_h points to. A group keeps those that were freed for the next ones.
+/// What ucg_coll_h points to. A group keeps those that were freed for later collectives.
 struct ucg_request {
     ucg::capi::Collective collective;
     ucg::capi::CallBinding binding;
-    ucg::capi::Completion completion;            ///< Of a posted one.
+    ucg::capi::Completion completion;            ///< In use while it is posted.
     std::unique_ptr<ucg::capi::Packing> packing; ///< Null: the caller's elements are dense.
     ucg_request* next_spare = nullptr;
 
-    /// Nobody holds it: it has no collective.
+    /// Does nobody hold it? Then it has no collective.
     bool spare() const { return collective.run == nullptr; }
-    /// Started, and its end is not known to its holder: not to be started again, or freed.
+    /// Is it started, and its holder not told of its end? Then it may be neither started nor freed.
     bool busy() const {
         return collective.run->execution.in_progress() ||
                completion.awaited.load(std::memory_order_relaxed);
     }
-    /// What its holder is told, who has been told of its `state`. The caller holds no lock.
+    /// Returns what its holder is told of a collective in that `state`; if it has ended, its packed
+    /// elements are unpacked first. The caller holds no lock.
     ucg_status_t told(ucg_status_t state) {
         return packing == nullptr || state == UCG_INPROGRESS ? state : packing->end(state);
     }
@@ -60,15 +61,15 @@ struct ucg_request {
 namespace ucg::capi {
 
 /// How often a start looks for what peers are about to share, before its caller does anything else.
-/// A caller that waits then looks as often as may be, about a microsecond. Others look so often
-/// while that finds the end of their collectives, and else less and less.
+/// If the caller then waits, a start looks as often as it may, for about a microsecond. Other
+/// starts look as often while that finds the end of their collectives, and else less and less.
 class StartPatience {
   public:
     explicit StartPatience(std::uint32_t looks_max) : looks_max_(looks_max), looks_(looks_max) {}
 
     std::uint32_t looks_max() const { return looks_max_; }
     std::uint32_t looks() const { return looks_; }
-    /// After a start that looked so often.
+    /// To be called after a start that looked looks() times.
     void learn(const engine::Execution& execution) {
         if (!execution.in_progress()) {
             looks_ = looks_max_;
@@ -87,7 +88,7 @@ class StartPatience {
 
 class Group {
   public:
-    /// All arguments must outlive it; it is driven as wire_up() says.
+    /// Makes a group. All arguments must outlive the task, which is driven as wire_up() says.
     static Task<Result<std::unique_ptr<Group>>> make(Context& context, const GroupParams& params,
                                                      Exchanges& exchanges);
     ~Group();
@@ -95,30 +96,32 @@ class Group {
     Group& operator=(const Group&) = delete;
 
     Context& context() { return context_; }
-    /// The call on packed elements.
+    /// Returns the packing of a call that has layouts.
     Result<std::unique_ptr<Packing>> packing(const ucg_coll_params_t& params) const {
         return Packing::make(params, rank_, rank_count_);
     }
     engine::Engine& engine() { return *engine_; }
 
-    /// Guards everything here but what is const, and sleeping().
+    /// Guards everything here except what is const, and sleeping().
     OptionalMutex& mutex() { return mutex_; }
     using Lock = std::unique_lock<OptionalMutex>;
     Lock lock() { return Lock(mutex_); }
 
-    /// Plans the call, or finds its plan; null, with a `status`, for a call that is wrong. Until
-    /// the next call. The caller holds the lock here and below.
+    /// Returns a call with its plan, which is found or made. Returns null, with a `status`, for a
+    /// call that is wrong. Valid until the next call of this function. The caller holds the lock
+    /// here and below, except where the contrary is said.
     const KnownCall* understand(const ucg_coll_params_t& params, Status& status) {
         const KnownCall* call = plans_->recall(params);
         return call != nullptr ? call : understand_anew(params, status);
     }
-    /// What understand() has returned for `params`, ready to start.
+    /// Makes a call ready to start. `call` is what understand() has returned for `params`.
     Collective prepare(const ucg_coll_params_t& params, const KnownCall& call) {
         PlanRun* const run = call.plan->take();
         run->execution.bind(call.binding.apply(params, run->user));
         return {this, run, call.type};
     }
-    /// Do ranks agree, before some calls, on what blocks have? No other type needs a look.
+    /// Do ranks agree before some calls of this type on how long blocks are? Only then a call needs
+    /// a look.
     static constexpr bool agrees_first(graph::Collective type) {
         constexpr auto kBit = [](graph::Collective which) {
             return std::uint64_t{1} << static_cast<unsigned>(which);
@@ -127,49 +130,53 @@ class Group {
             kBit(graph::Collective::alltoallv) | kBit(graph::Collective::neighbor_alltoallv);
         return (kTypes >> (static_cast<unsigned>(type) % 64U) & 1U) != 0;
     }
-    /// May the algorithm change from call to call, as that does? All ranks come to the same.
+    /// May the algorithm change from call to call, because ranks agree first? All ranks come to the
+    /// same answer.
     bool choice_changes(graph::Collective type) {
         return agrees_first(type) && find_whether_choice_changes(type);
     }
-    /// A blocking alltoallv begins: ranks agree first on what its blocks have, if it is time. The
-    /// caller does not hold the lock, here and below. Nothing is done for a call that is wrong.
+    /// To be called when a blocking alltoallv begins: if it is time, ranks agree on the mean length
+    /// of its blocks. Nothing is done for a call that is wrong. The caller does not hold the lock.
     ucg_status_t agree_on_blocks(const ucg_coll_params_t& params, const RunCollective& run);
-    /// The same of a neighbourhood collective and its rooms between hosts; where `always`, it is
-    /// time.
+    /// To be called when a neighbourhood collective begins: if it is time, or if `always`, ranks
+    /// agree on its rooms between hosts. Without `always` nothing is done for a call that is wrong.
+    /// The caller does not hold the lock.
     ucg_status_t agree_on_rooms(const ucg_coll_params_t& params, const RunCollective& run,
                                 bool always);
-    /// Returns how many things happened.
+    /// Makes progress on the group. Returns how many things happened.
     unsigned progress() { return context_.tell_threads(engine_->progress()); }
-    /// Calls the operator for this collective if it is due, without the lock meanwhile, so that the
-    /// operator may wait for other threads. Returns how many things happened.
+    /// Calls the program's operator for this collective if it is due. The lock is released
+    /// meanwhile, so that the operator may wait for other threads. Returns how many things
+    /// happened.
     unsigned call_operator(engine::Execution& execution, Lock& lock) {
         return engine_->take_operator(execution) ? call_taken_operator(execution, lock) : 0;
     }
-    /// An operator that was taken has been called.
+    /// To be called after an operator that was taken has been called.
     void operator_called(engine::Execution& execution) {
         engine_->operator_called(execution, user_operator(execution.reduction())->status != UCG_OK);
     }
     /// Goes on with a collective that has been started, as far as it comes without waiting.
     void advance(engine::Execution& execution, Lock& lock);
-    /// Must whoever makes progress look at this group, and does nobody yet? The caller holds the
-    /// lock; once it has let go of it, it has the context list the group.
+    /// Returns true if whoever makes progress must look at this group, and nobody does so yet. Once
+    /// the caller has released the lock, it has the context list the group (Context::list_busy()).
     bool to_be_listed() { return !listed_ && !engine_->idle() && (listed_ = true); }
-    /// The caller does not hold the lock, but that of the context's list of groups: moves what can
-    /// be moved here, and looks for an operator that any thread may call, if none is `due` yet.
+    /// Moves what can be moved here, and looks for an operator that any thread may call, if none is
+    /// `due` yet. The caller holds the lock of the context's list of groups, and not that of the
+    /// group.
     Looked progress_by_any(Busy busy, DueOperator& due);
-    /// The caller goes on at once, or looks for the end by and by.
+    /// Starts a collective whose caller goes on at once, or looks for the end by and by.
     void start(Collective& collective) {
         start_looking(collective, start_patience_.looks());
         start_patience_.learn(collective.run->execution);
     }
-    /// The caller waits for the end.
+    /// Starts a collective whose caller waits for the end.
     void start_to_wait(Collective& collective) {
         start_looking(collective, start_patience_.looks_max());
     }
-    /// A handle that nobody holds, until the next call of take_request(). Allocates if there is
-    /// none.
+    /// Returns a handle that nobody holds, until the next call of take_request(). Allocates if
+    /// there is none.
     ucg_request& spare_request();
-    /// It is the caller's from now on.
+    /// Returns the handle that spare_request() has returned: it is the caller's from now on.
     ucg_request* take_request() {
         return std::exchange(spare_request_, spare_request_->next_spare);
     }
@@ -179,24 +186,26 @@ class Group {
         request->next_spare = spare_request_;
         spare_request_ = request;
     }
-    /// A failed run is never used again: a transport may still hold its messages.
+    /// Gives a collective's run back to its plan. A failed run is never used again: a transport may
+    /// still hold its messages.
     void release(Collective& collective) {
         if (collective.run->execution.state() != engine::ExecutionState::failed) {
             collective.run->plan.give_back(collective.run);
         }
     }
 
-    /// Drops plans that are not in use, if all take more than that. The caller does not hold the
-    /// lock.
+    /// Drops plans that are not in use, if all plans take more than so many bytes. The caller does
+    /// not hold the lock.
     void trim(std::uint64_t bytes) {
         const Lock held = lock();
         plans_->trim(bytes);
     }
 
-    /// Does nobody use the group any more? Else what does.
+    /// Returns ok if nobody uses the group any more, else what does. The caller does not hold the
+    /// lock.
     Status may_end();
 
-    /// The outcome of a collective that is no longer in progress.
+    /// Returns the outcome of a collective that is no longer in progress.
     ucg_status_t outcome(const engine::Execution& execution) const {
         return execution.state() <= engine::ExecutionState::done ? UCG_OK
                                                                  : failed_outcome(execution);
@@ -208,18 +217,18 @@ class Group {
     /// Does the group have memory that its ranks read of one another?
     bool has_staging() const { return shm_ != nullptr && !shm_->staging().empty(); }
 
-    /// The ladder of a wait, at its first rung.
+    /// The wait ladder of this group, at its first rung.
     const shm::Waiter& waiter() const { return waiter_; }
     /// Do messages of this group go by UCX?
     bool over_network() const { return ucx_ != nullptr; }
-    /// So many threads of this process sleep, or are about to. The caller holds the lock of the
-    /// context's list of groups, or nobody else knows the group.
+    /// Tells peers that so many threads of this process sleep, or are about to. The caller holds
+    /// the lock of the context's list of groups, or nobody else knows the group.
     void sleeping(std::uint64_t threads) {
         if (shm_ != nullptr) {
             shm_->sleeping(threads);
         }
     }
-    /// A wait of this process leaves its processor to others, or has ended.
+    /// Tell peers that a wait of this process leaves its processor to others, or that it has ended.
     void enter_wait(std::chrono::nanoseconds now) {
         if (shm_ != nullptr) {
             shm_->enter_wait(now);
@@ -230,8 +239,8 @@ class Group {
             shm_->leave_wait(now);
         }
     }
-    /// Have all other ranks done nothing but wait since then? Of those on other hosts that is not
-    /// known.
+    /// Have all other ranks done nothing but wait since then? False where that is not known, as of
+    /// ranks on other hosts.
     bool all_wait_since(std::chrono::nanoseconds when) const {
         return shm_ != nullptr && ucx_ == nullptr && shm_->peers_wait_since(when);
     }
@@ -266,7 +275,7 @@ class Group {
     Rank rank_count_;
     shm::Waiter waiter_;
     StartPatience start_patience_;
-    const std::shared_ptr<Planner> planner_; ///< Of all groups that plan alike.
+    const std::shared_ptr<Planner> planner_; ///< Shared by all groups that plan alike.
     // Destroyed from the bottom up: transports let go of messages before the plans that hold them.
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;
@@ -274,12 +283,12 @@ class Group {
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
-    std::optional<bool> mean_block_matters_; ///< Unset: nobody has asked.
+    std::optional<bool> mean_block_matters_; ///< Empty until it is asked for.
     MeanBlock mean_block_;
-    std::optional<bool> rooms_matter_; ///< Unset: nobody has asked.
+    std::optional<bool> rooms_matter_; ///< Empty until it is asked for.
     EdgeRooms edge_rooms_;
     std::vector<std::unique_ptr<ucg_request>> requests_; ///< All that there are.
-    ucg_request* spare_request_ = nullptr;               ///< Those that nobody holds.
+    ucg_request* spare_request_ = nullptr;               ///< The first of those that nobody holds.
     bool listed_ = false; ///< On the context's list of busy groups, or about to be.
 };
 

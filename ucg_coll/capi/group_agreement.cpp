@@ -5,8 +5,8 @@
 
 namespace ucg::capi {
 
-/// Where links between hosts are not known, lengths hardly change what is best, and nobody pays for
-/// agreeing on them.
+/// Does the mean length of blocks change which algorithm is chosen? Where links between hosts are
+/// not known, lengths hardly change what is best, and nobody pays for agreeing on them.
 bool Group::find_whether_mean_block_matters() const {
     if (planner_->facts().network == nullptr || rank_count_ < 2 ||
         !context_.config().algorithm(graph::Collective::alltoallv, 0).empty()) {
@@ -29,7 +29,7 @@ bool Group::mean_block_matters() {
     return *mean_block_matters_;
 }
 
-/// Plans stay where another mean would choose the same.
+/// Plans stay where another mean would lead to the same choice.
 ucg_status_t Group::agree_on_blocks(const ucg_coll_params_t& params, const RunCollective& run) {
     std::uint64_t total = 0;
     {
@@ -52,8 +52,8 @@ ucg_status_t Group::agree_on_blocks(const ucg_coll_params_t& params, const RunCo
     return UCG_OK;
 }
 
-/// Messages of several ranks between two hosts are combined where hosts have several, unless the
-/// user asks for an algorithm that does not.
+/// Messages of several ranks between two hosts are combined where hosts have several ranks, unless
+/// the user asks for an algorithm that does not do so.
 bool Group::find_whether_rooms_matter() const {
     const topo::Placement& placement = planner_->placement();
     const std::string_view wanted =
@@ -74,7 +74,7 @@ bool Group::find_whether_choice_changes(graph::Collective type) {
            (type == graph::Collective::neighbor_alltoallv && rooms_matter());
 }
 
-/// What ranks tell one another goes without rooms. Plans stay where rooms are not used.
+/// What ranks tell one another here goes without rooms. Plans stay where rooms are not used.
 ucg_status_t Group::agree_on_rooms(const ucg_coll_params_t& params, const RunCollective& run,
                                    bool always) {
     std::uint64_t outgrown = 0;

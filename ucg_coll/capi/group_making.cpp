@@ -12,14 +12,14 @@ Task<MadeGroup> decline(const GroupParams& params, Exchanges& exchanges) {
     co_return co_await decline_group(params, exchanges);
 }
 
-/// Both must outlive it.
+/// Returns the task that makes the group. `params` and `exchanges` must outlive it.
 Task<MadeGroup> making(Context* context, const GroupParams& params, Exchanges& exchanges) {
     return context == nullptr ? decline(params, exchanges)
                               : Group::make(*context, params, exchanges);
 }
 
-/// Held while a wire-up works, and never over an exchange. Without a context there is nothing to
-/// guard.
+/// Returns the context's maker(), locked: held while a wire-up works, and never over an exchange.
+/// Without a context there is nothing to guard.
 std::unique_lock<OptionalMutex> hold_maker(Context* context) {
     return context == nullptr ? std::unique_lock<OptionalMutex>()
                               : std::unique_lock(context->maker());
@@ -92,7 +92,7 @@ std::optional<MadeGroup> GroupCreation::advance() {
     return task_.ended() ? std::optional(task_.outcome()) : std::nullopt;
 }
 
-/// Is there no exchange to wait for?
+/// Tests the exchange that is under way. Returns true if there is none to wait for.
 bool GroupCreation::exchange() {
     if (!under_way_) {
         return true;
@@ -103,8 +103,8 @@ bool GroupCreation::exchange() {
     return !under_way_;
 }
 
-/// From one exchange, or pause, to the beginning of the next. False where another thread makes a
-/// group, which may wait for its peers, and these for what this thread has yet to do.
+/// Goes from one exchange, or pause, to the beginning of the next. Returns false where another
+/// thread makes a group: that may wait for its peers, and these for what this thread has yet to do.
 bool GroupCreation::go_on() {
     std::unique_lock<OptionalMutex> maker;
     if (context_ != nullptr) {

@@ -18,10 +18,11 @@ namespace ucg::capi {
 
 using MadeGroup = Result<std::unique_ptr<Group>>;
 
-/// Makes a group, and returns when it is there. `context`: null if this process cannot be in it.
+/// Makes a group, and returns when it is made or has failed. `context`: null if this process cannot
+/// be in it.
 MadeGroup make_group(Context* context, const ucg_group_params_t& params);
 
-/// A group that is being made. Until it has ended the context is in use.
+/// A group that is being made without waiting. The context is in use until the creation has ended.
 class GroupCreation {
   public:
     /// REQUIRES: the parameters have what starts and tests an exchange.
@@ -29,16 +30,17 @@ class GroupCreation {
     GroupCreation(const GroupCreation&) = delete;
     GroupCreation& operator=(const GroupCreation&) = delete;
 
-    /// Goes to the first exchange, if that is possible without waiting for another thread.
+    /// Begins, and goes on to the first exchange, if that is possible without waiting for another
+    /// thread.
     void begin();
 
-    /// Goes on as far as that is possible without waiting: empty until it has ended.
+    /// Goes on as far as that is possible without waiting. Empty until the creation has ended.
     std::optional<MadeGroup> advance();
 
     const GroupParams& params() const { return params_; }
 
   private:
-    /// What of the context is needed to the last.
+    /// Keeps the context in use until everything else here that needs it is destroyed.
     class Use {
       public:
         explicit Use(Context* context);
@@ -61,10 +63,10 @@ class GroupCreation {
     void* const oob_arg_;
     Exchanges exchanges_;
     Task<MadeGroup> task_;
-    bool begun_ = false;     ///< The task.
-    bool under_way_ = false; ///< An exchange.
-    bool succeeded_ = false; ///< The last one.
-    bool within_ = false;    ///< Of advance(): what it calls may make progress.
+    bool begun_ = false;     ///< The task has begun.
+    bool under_way_ = false; ///< An exchange is under way.
+    bool succeeded_ = false; ///< The last exchange has succeeded.
+    bool within_ = false;    ///< advance() runs: what it calls may make progress, and come here.
 };
 
 } // namespace ucg::capi

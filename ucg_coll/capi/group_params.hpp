@@ -8,13 +8,15 @@
 
 namespace ucg::capi {
 
-/// A copy: his structure may be gone before the group is made, and is shorter than today's where
-/// his header is older, so that no field is read but those that his mask names.
+/// A copy of what the caller wants: the caller's structure may be gone before the group is made.
+/// That structure is shorter than today's where the caller's header is older, so no optional field
+/// is read but those that its mask names.
 struct GroupParams {
     std::uint32_t rank = 0;
     std::uint32_t size = 0;
     std::string name = "group"; ///< For messages.
-    /// Whoever makes the group does nothing else until it is made; else it comes by now and then.
+    /// Whoever makes the group does nothing else until it is made. If false, it comes by now and
+    /// then.
     bool waits = true;
 
     GroupParams() = default;

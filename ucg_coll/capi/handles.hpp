@@ -21,7 +21,7 @@ struct ucg_group {
     std::unique_ptr<ucg::capi::Group> group;
 };
 struct ucg_group_creation {
-    std::unique_ptr<ucg_group> handle = std::make_unique<ucg_group>(); ///< For its end.
+    std::unique_ptr<ucg_group> handle = std::make_unique<ucg_group>(); ///< Given out at the end.
     ucg::capi::GroupCreation making;
 
     ucg_group_creation(ucg_context* context, const ucg_group_params_t& params)

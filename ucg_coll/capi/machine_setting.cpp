@@ -8,7 +8,7 @@
 namespace ucg::capi {
 namespace {
 
-/// lstopo writes some KiB for each core.
+/// Longest file that is read: lstopo writes some KiB for each core.
 constexpr std::size_t kMachineBytesMax = std::size_t{64} << 20;
 
 bool is_synthetic(std::string_view setting) {

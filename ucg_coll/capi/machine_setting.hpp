@@ -13,18 +13,19 @@
 namespace ucg::capi {
 
 struct NamedMachine {
-    topo::Machine machine;  ///< Has no cores where none is named, or it cannot be used.
+    topo::Machine machine;  ///< Has no cores where none is named, or where it cannot be used.
     std::uint64_t hash = 0; ///< Of the machine; 0: none.
     std::string complaint;  ///< Why no group can be made, or empty. Names the variable.
 };
 
-/// `setting`: hwloc's synthetic description, which has a colon and no slash; else a file with the
-/// XML that lstopo exports, or with a machine's text form (ucg_topo convert). Empty: no machine.
-/// `local_rank`: which of its host's processes this one is, if the program has told.
+/// Reads the machine that `setting` names: hwloc's synthetic description, which has a colon and no
+/// slash; else a file with the XML that lstopo exports, or with a machine's text form (ucg_topo
+/// convert). Empty: no machine. `local_rank`: which of its host's processes this one is, if the
+/// program has told.
 NamedMachine load_machine(std::string_view setting, std::optional<std::uint32_t> local_rank);
 
-/// The place of the n-th process of a host, from 0: the n-th core, starting over after the last.
-/// REQUIRES: machine.core_count() > 0.
+/// Returns the place of the n-th process of a host, counted from 0: the n-th core, starting over
+/// after the last. REQUIRES: machine.core_count() > 0.
 topo::Place place_of_process(const topo::Machine& machine, std::uint32_t local_rank);
 
 } // namespace ucg::capi

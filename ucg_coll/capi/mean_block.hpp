@@ -1,7 +1,7 @@
-// What a block of an alltoallv has in the mean. Two ranks alone know a length, and all must choose
-// one algorithm; so now and then they add up what they receive, before a call that begins. Between
-// two rows whose times are lines over the length, the mean of the calls since the last time says
-// which one takes less for all of them together.
+// The mean length of an alltoallv's blocks. Only two ranks know the length of a block, and all
+// ranks must choose one algorithm; so now and then they add up what they receive, before a call.
+// Between two rows whose times are lines over the length, the mean of the calls since the last time
+// says which row takes less for all of those calls together.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace ucg::capi {
 
-/// Of one group, on one rank.
+/// What one rank of one group knows of the mean.
 class MeanBlock {
   public:
-    /// A blocking call begins that brings this rank so many bytes of others. True if all ranks are
-    /// to add up received() first.
+    /// Counts a blocking call that begins, which brings this rank so many bytes from others.
+    /// Returns true if all ranks are to add up received() first.
     bool begins(std::uint64_t bytes) {
         received_ += bytes;
         return interval_.begins();
     }
 
-    /// By this rank, from others, in all calls since the last time.
+    /// Bytes that this rank received from others in all calls since the last time.
     std::uint64_t received() const { return received_; }
 
-    /// `total`: received() of all ranks. Returns the mean length of the blocks that they sent one
-    /// another since the last time. REQUIRES: begins() has been true; rank_count > 1.
+    /// Returns the mean length, in bytes, of the blocks that ranks sent one another since the last
+    /// time, and starts anew. `total` is the sum of received() over all ranks. REQUIRES: begins()
+    /// has returned true; rank_count > 1.
     std::uint64_t added_up(std::uint64_t total, Rank rank_count);
 
   private:

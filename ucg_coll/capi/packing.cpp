@@ -8,7 +8,7 @@
 namespace ucg::capi {
 namespace {
 
-/// What the caller's functions get at a time: it should stay in cache.
+/// How many bytes the caller's functions get at a time: these should stay in cache.
 constexpr std::uint64_t kPieceBytes = 64 << 10;
 
 Status check_layout(const ucg_layout_t* layout) {
@@ -78,8 +78,9 @@ Result<std::unique_ptr<Packing>> Packing::make(const ucg_coll_params_t& params, 
     return packing;
 }
 
-/// Blocks with places of their own, which are end to end where they are packed. `lowest`: where the
-/// offsets begin, in bytes of packed elements from the caller's buffer.
+/// Lays out blocks that have places of their own in the caller's memory, and are end to end where
+/// they are packed. `lowest`: where the offsets begin, in bytes of packed elements from the
+/// caller's buffer.
 void Packing::lay_out(Side& side, const std::vector<std::uint64_t>& bytes,
                       const std::vector<std::uint64_t>& offsets, std::int64_t lowest) const {
     std::uint64_t packed = 0;
@@ -103,7 +104,7 @@ void Packing::add_whole(Side& side, std::uint64_t bytes) const {
     }
 }
 
-/// One kind of vectors, whichever the caller gave.
+/// Gives the call one kind of vectors, whichever the caller gave.
 void Packing::set_vectors() {
     call_.field_mask &= ~std::uint64_t{UCG_COLL_PARAM_FIELD_INT_VECTORS};
     call_.field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
@@ -137,7 +138,7 @@ void Packing::rebind(const void* send, void* receive) {
 void Packing::load() {
     status_ = UCG_OK;
     loaded_ = true;
-    pack(input_, user_input_); // There may be one in place, too: a scatter's root has.
+    pack(input_, user_input_); // In place there may be an input, too: a scatter's root has one.
     if (in_place_) {
         pack(output_, user_output_);
     }

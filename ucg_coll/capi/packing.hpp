@@ -20,37 +20,40 @@ inline bool has_layouts(const ucg_coll_params_t& params) {
     return (params.field_mask & UCG_COLL_PARAM_FIELD_LAYOUTS) != 0;
 }
 
+/// A call with layouts, and the call on packed elements that takes its place.
 class Packing {
   public:
-    /// Fails with invalid_argument for what ucg_coll_init() would refuse, and layouts without
-    /// functions. Takes memory for what is packed.
+    /// Takes memory for what is packed. Fails with invalid_argument for what ucg_coll_init() would
+    /// refuse, and for layouts without functions.
     static Result<std::unique_ptr<Packing>> make(const ucg_coll_params_t& params, Rank rank,
                                                  Rank rank_count);
 
-    /// The call on packed elements. Its vectors and buffers live as long as this.
+    /// The call on packed elements. Its vectors and buffers live as long as this object.
     const ucg_coll_params_t& call() const { return call_; }
 
-    /// The caller's buffers from now on.
+    /// Sets the caller's buffers from now on.
     void rebind(const void* send, void* receive);
 
-    /// Before each start: packs what this rank contributes. A failure does not keep the collective
-    /// from starting, since peers wait for it: end() tells.
+    /// Packs what this rank contributes; to be called before each start. A failure does not keep
+    /// the collective from starting, since peers wait for it: end() returns it.
     void load();
-    /// After its end with `outcome`, once for each load(): unpacks the result, unless something has
-    /// failed. Returns what the collective then ends with; the same if asked again.
+    /// To be called after the collective has ended with `outcome`: unpacks the result, once for
+    /// each load(), unless something has failed. Returns the status with which the collective then
+    /// ends; the same if called again.
     ucg_status_t end(ucg_status_t outcome);
 
   private:
-    /// Elements that lie one after the other, both in memory and packed.
+    /// Elements that lie one after the other, both in the caller's memory and packed.
     struct Block {
-        std::int64_t place = 0; ///< From the caller's buffer, in bytes.
-        std::uint64_t packed = 0;
+        std::int64_t place = 0;   ///< From the caller's buffer, in bytes.
+        std::uint64_t packed = 0; ///< Offset in the packed memory, in bytes.
         std::uint64_t bytes = 0;
     };
+    /// What the call contributes, or what it receives.
     struct Side {
-        const ucg_layout_t* layout = nullptr; ///< Null: as messages carry them; nothing is packed.
+        const ucg_layout_t* layout = nullptr; ///< Null: elements are dense; nothing is packed.
         std::vector<Block> blocks;
-        std::vector<std::uint64_t> counts; ///< Of the call on packed elements.
+        std::vector<std::uint64_t> counts; ///< For the call on packed elements.
         std::vector<std::int64_t> displs;
         std::unique_ptr<std::byte[]> memory;
     };
@@ -74,7 +77,7 @@ class Packing {
     bool receives_ = true; ///< The first rank of an exscan does not.
     const std::byte* user_input_ = nullptr;
     std::byte* user_output_ = nullptr;
-    ucg_status_t status_ = UCG_OK; ///< Of the caller's functions in this run.
+    ucg_status_t status_ = UCG_OK; ///< First failure of the caller's functions, or the outcome.
     bool loaded_ = false;
 };
 

@@ -7,10 +7,10 @@
 namespace ucg::capi {
 namespace {
 
-/// aapc::kListedMachinesMax of them have 16 million messages.
+/// Longest file that is read: aapc::kListedMachinesMax machines have 16 million messages.
 constexpr std::size_t kPhasesBytesMax = std::size_t{1} << 30;
 
-/// The machines on one switch, to be looked up by the names of hosts.
+/// Returns the machines of the list on one switch, to be looked up by the names of hosts.
 topo::Cluster machines_of(const aapc::Listed& listed) {
     using Kind = topo::ClusterNode::Kind;
     std::string hub = "_"; // A switch has a name of its own.

@@ -15,7 +15,7 @@
 
 namespace ucg::capi {
 
-/// What a process has read.
+/// The schedule that a process has read.
 struct LoadedPhases {
     std::string path;                           ///< Empty: no file is named.
     std::shared_ptr<const aapc::Listed> listed; ///< Null: none.
@@ -28,17 +28,17 @@ struct LoadedPhases {
 /// complaint, not a failure: nothing but speed depends on it.
 LoadedPhases load_phases(const Config& config, std::string_view host);
 
-/// What a rank tells of it.
+/// Returns what a rank tells the others of its schedule.
 TopologyEnd phases_end(const LoadedPhases& loaded);
 
-/// By machine of the list its rank, or why all ranks do without; a pure function of what they told
-/// one another. Empty without a reason: nobody names a file. REQUIRES: `own` is any rank's, which
-/// counts where all have the same.
+/// What all ranks do about the schedule; a pure function of what they told one another.
 struct PhasesVerdict {
-    std::vector<Rank> ranks;
-    std::string reason; ///< What `speaker` says.
+    std::vector<Rank> ranks; ///< Index: machine of the list. Empty: all ranks do without.
+    std::string reason;      ///< Why, as `speaker` says it. Empty where nobody names a file.
     Rank speaker = kNoRank;
 };
+/// Decides whether the schedule counts, and where its machines are. `own` is any rank's schedule,
+/// which counts only where all ranks have the same.
 PhasesVerdict agree_on_phases(const LoadedPhases& own, std::span<const TopologyEnd> ends);
 
 } // namespace ucg::capi

@@ -63,8 +63,8 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     return &known;
 }
 
-/// One that no call of another shape has, as long as there may be more places. What was recalled
-/// may have moved: it is to be the latest call now.
+/// Returns a place that no call of another shape has, as long as there may be more places. Known
+/// calls may move: the caller has to set latest_ anew.
 KnownCall& PlanCache::place_for(const CallShape& shape) {
     const auto taken = [&] {
         const KnownCall& known = recent_[place_of(shape)];
@@ -76,7 +76,7 @@ KnownCall& PlanCache::place_for(const CallShape& shape) {
     return recent_[place_of(shape)];
 }
 
-/// Twice as many places: each call has one of the two that its own becomes.
+/// Makes twice as many places: each call has one of the two that its own becomes.
 void PlanCache::grow_recent() {
     std::vector<KnownCall> more(2 * recent_.size());
     ++recent_bits_;
@@ -87,7 +87,7 @@ void PlanCache::grow_recent() {
     }
     recent_ = std::move(more);
     static const KnownCall kNone;
-    latest_ = &kNone; // Where it was is no call any more, until there is a new one.
+    latest_ = &kNone; // The call that it was has moved. This is none, until there is a new one.
 }
 
 Result<CachedPlan*> PlanCache::find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
@@ -141,7 +141,7 @@ void PlanCache::set_rooms(AgreedRooms rooms) {
     forget_calls();
 }
 
-/// Plans that are not in use and that `drop` is true of.
+/// Drops the plans that are not in use and that `drop` is true of.
 template <typename Drop>
 void PlanCache::drop_idle(Drop drop) {
     forget_calls();
@@ -155,7 +155,7 @@ void PlanCache::drop_idle(Drop drop) {
     }
 }
 
-/// Nothing asks for plans by rooms that are no more.
+/// Drops plans by rooms that are no more: nothing asks for them.
 void PlanCache::drop_by_rooms() {
     drop_idle([](const CachedPlan& plan) { return !plan.request().rooms.empty(); });
 }
@@ -178,8 +178,9 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
     return plans_.emplace(hash, std::move(*made))->second.get();
 }
 
-/// Every eighth of those that are idle, wherever the last time ended: of a loop that is longer than
-/// the cache those that were used last would be the wrong ones to keep. False if none is idle.
+/// Drops every eighth of the plans that are idle, going on where the last time ended: in a loop
+/// over more plans than the cache holds, those that were used last would be the wrong ones to keep.
+/// Returns false if none is idle.
 bool PlanCache::drop_some() {
     constexpr unsigned kOneOf = 8;
     bool any_idle = false;

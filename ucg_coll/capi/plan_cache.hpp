@@ -19,7 +19,7 @@ namespace ucg::capi {
 
 class CachedPlan;
 
-/// One run of a plan: what a request holds while it exists.
+/// What one run of a plan takes, and a request holds while it exists.
 struct PlanRun {
     explicit PlanRun(CachedPlan& owner);
     engine::Execution execution;
@@ -28,7 +28,8 @@ struct PlanRun {
     PlanRun* next_idle = nullptr; ///< In the plan's list, while nobody holds it.
 };
 
-/// A lowered plan with its idle runs. Most have one; nonblocking calls that overlap have more.
+/// A lowered plan with its idle runs. Most plans have one run; nonblocking calls that overlap have
+/// more.
 class CachedPlan {
   public:
     CachedPlan(graph::Request request, std::string algorithm, engine::Program program)
@@ -52,7 +53,7 @@ class CachedPlan {
     const graph::Request& request() const { return request_; }
     const std::string& algorithm() const { return algorithm_; }
     const engine::Program& program() const { return program_; }
-    /// Memory that it holds, roughly.
+    /// Returns how many bytes of memory it holds, roughly.
     std::uint64_t bytes() const;
 
   private:
@@ -65,17 +66,17 @@ class CachedPlan {
     PlanRun* idle_ = nullptr;
 };
 
-/// A call that was understood before: what a repetition of it needs to start.
+/// A call that was understood before, with what a repetition of it needs in order to start.
 struct KnownCall {
     CallShape shape;
-    CachedPlan* plan = nullptr; ///< Null: none was understood here.
+    CachedPlan* plan = nullptr; ///< Null: no call was understood here.
     graph::Collective type = graph::Collective::barrier;
-    bool by_shape = false; ///< Calls of this shape repeat it, whatever else they bring.
+    bool by_shape = false; ///< Every call of this shape repeats it, whatever else the call brings.
     CallBinding binding;
     GivenVectors vectors;
 
-    /// Does a call of the same shape bring the same vectors, and all that it needs beside? False
-    /// for one that lacks something: key_of() tells what.
+    /// Does a call of the same shape bring the same vectors, and everything else that it needs?
+    /// False for a call that lacks something: key_of() tells what.
     bool repeated_by(const ucg_coll_params_t& params) const {
         return (!binding.user || params.reduce != nullptr) &&
                vectors.repeated_by(params, binding.vectors);
@@ -84,14 +85,14 @@ struct KnownCall {
 
 class PlanCache {
   public:
-    /// Plans and lowers a request, of which the second is a hash.
+    /// Plans and lowers a request; the second argument is its hash.
     using Make =
         std::function<Result<std::unique_ptr<CachedPlan>>(const graph::Request&, std::uint64_t)>;
 
     explicit PlanCache(Make make) : make_(std::move(make)) {}
 
-    /// The call that `params` repeats, if it is the latest at its place; else null. Until the next
-    /// call of understand(). Most often it repeats the very latest.
+    /// Returns the call that `params` repeats, if it is the latest of those that share its place;
+    /// else null. Most often it is the very latest call. Valid until the next call of understand().
     const KnownCall* recall(const ucg_coll_params_t& params) {
         if (!given_.same(params)) {
             const CallShape shape = shape_of(params);
@@ -107,35 +108,36 @@ class PlanCache {
         return same ? latest_ : nullptr;
     }
 
-    /// Checks a call, finds or makes its plan, and keeps it for recall().
+    /// Checks a call, finds or makes its plan, and keeps the call for recall().
     Result<const KnownCall*> understand(const ucg_coll_params_t& params, Rank rank,
                                         Rank rank_count);
 
-    /// From now on a block of an alltoallv counts as having so many bytes in the mean.
+    /// Sets how many bytes a block of an alltoallv counts as having in the mean, from now on.
     void set_mean_block(std::uint64_t bytes) {
         mean_block_ = bytes;
         forget_calls();
     }
     std::uint64_t mean_block() const { return mean_block_; }
-    /// From now on neighbourhood collectives go by these.
+    /// Sets the rooms that neighbourhood collectives use from now on.
     void set_rooms(AgreedRooms rooms);
     /// Adds to a request what ranks have agreed on.
     void add_agreed(graph::Request& request) const;
 
-    /// Drops all plans that are not in use, if all plans take more than that.
+    /// Drops all plans that are not in use, if all plans take more than so many bytes.
     void trim(std::uint64_t bytes);
 
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
 
   private:
-    /// Beyond these some of the plans that are not in use are dropped: programs whose sizes never
-    /// repeat must not grow without bound, and a loop over a few more than these keeps most.
+    /// Beyond so many plans, or bytes of them, some of those that are not in use are dropped:
+    /// programs whose sizes never repeat must not grow without bound, and a loop over a few more
+    /// plans than these keeps most.
     static constexpr std::size_t kPlansMax = 512;
     static constexpr std::uint64_t kBytesMax = 256ULL << 20;
     static constexpr unsigned kRecentBitsMax = 6;
 
-    /// By the uppermost bits of its hash.
+    /// Returns the place of a shape in recent_, by the uppermost bits of its hash.
     std::size_t place_of(const CallShape& shape) const {
         return shape.hash() >> 1U >> (63 - recent_bits_);
     }
@@ -154,15 +156,15 @@ class PlanCache {
     }
 
     Make make_;
-    /// Programs have thousands of groups, most of which serve one or two calls: there are as many
-    /// places as it takes to keep these apart.
+    /// Logarithm of the number of places. Programs have thousands of groups, most of which serve
+    /// one or two calls: there are as many places as it takes to keep these apart.
     unsigned recent_bits_ = 0;
     std::vector<KnownCall> recent_ = std::vector<KnownCall>(1);
-    const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood ...
-    GivenValues given_;                        ///< ... by these values.
+    const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood last ...
+    GivenValues given_;                        ///< ... and its values.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
     std::uint64_t bytes_ = 0;
-    unsigned passed_ = 0; ///< Idle plans that were let be when others were dropped.
+    unsigned passed_ = 0; ///< Counts the idle plans that drop_some() has looked at.
     std::uint64_t planned_ = 0;
     std::uint64_t mean_block_ = 0;
     AgreedRooms rooms_;

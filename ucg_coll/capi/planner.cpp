@@ -59,7 +59,7 @@ Planner::Planner(Context& context, PlanningFacts facts)
                   loaded_.get()},
       mutex_(context.threaded()) {}
 
-/// Two threads may make the same plan at once: nobody waits while a plan is made, or proved.
+/// Nobody waits while a plan is made, or proved: so two threads may make the same plan at once.
 Result<std::shared_ptr<const Planned>> Planner::plan(const graph::Request& request,
                                                      std::uint64_t hash, std::string_view name) {
     {
@@ -118,7 +118,7 @@ void Planner::keep(std::uint64_t hash, std::shared_ptr<const Planned> planned) {
     plans_.emplace(hash, std::move(planned));
 }
 
-/// Every second, the first among them, so that one alone goes too.
+/// Drops every second plan, beginning with the first, so that one alone goes too.
 void Planner::drop_half() {
     bool keep = false;
     for (auto entry = plans_.begin(); entry != plans_.end();) {
@@ -154,7 +154,8 @@ Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
                                          : plan::plan(facts(), request, facts_.rank);
 }
 
-/// The algorithm by which ranks help one another, if that is wanted always and serves; else none.
+/// Returns the algorithm by which ranks help one another, if that is wanted always and serves; else
+/// nothing.
 std::string_view Planner::helped_if_wanted(const graph::Request& request) const {
     if (!request.nonblocking || !context_.config().always_helps()) {
         return {};
@@ -167,8 +168,9 @@ std::string_view Planner::helped_if_wanted(const graph::Request& request) const 
     return row == rows.end() ? std::string_view() : row->name;
 }
 
-/// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to say it; messages carry
-/// the same bytes wherever they come from. Of rank 0's program, so that all ranks agree.
+/// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to give it, or none;
+/// messages carry the same bytes wherever they come from. Rank 0's program decides, so that all
+/// ranks agree.
 bool Planner::moves_what_peers_read(const graph::Request& request,
                                     std::string_view algorithm) const {
     if (!request.in_place || graph::rooted(request.collective) ||

@@ -1,5 +1,5 @@
-// What a group plans by, and what it has planned so: shared by all groups of a process that would
-// plan alike. Programs make thousands of communicators of the same ranks.
+// What a group plans by, and what it has planned by that: shared by all groups of a process that
+// would plan alike. Programs make thousands of communicators of the same ranks.
 #pragma once
 
 #include <cstddef>
@@ -22,35 +22,35 @@ namespace ucg::capi {
 
 class Context;
 
-/// All that plans of a group depend on, beside what is the same for all groups of a context. A
-/// plain value; alike on all ranks but for `rank`.
+/// All that a group's plans depend on, apart from what is the same for all groups of a context. A
+/// plain value, alike on all ranks except for `rank`.
 struct PlanningFacts {
     Rank rank = 0;
     topo::Placement placement;
     topo::ClusterMap cluster;          ///< The switches between the hosts; empty: not known.
-    std::vector<Rank> ranks_of_phases; ///< By machine of the context's phases; empty: not used.
+    std::vector<Rank> ranks_of_phases; ///< Index: machine of the context's phases; empty: not used.
     cost::Profile profile;
     /// As in WiredGroup.
     std::uint64_t flag_slot_bytes = 0;
     std::uint64_t staging_bytes = 0;
     bool buffers_in_heap = false; ///< All ranks' malloc is served from the shared heap.
     bool kernel_copies = false;
-    double ranks_per_cpu = 1; ///< Of the group, on the fullest machine.
+    double ranks_per_cpu = 1; ///< Those of the group, on the fullest machine.
 
     bool operator==(const PlanningFacts&) const = default;
 };
 
-/// A schedule, and what the marks of its messages say beside what the request does.
+/// A schedule, and what the marks of its messages tell in addition to the request.
 struct Planned {
     graph::Request request;
     graph::Schedule schedule;
     bool moved = false; ///< MPI_IN_PLACE moves buffers that peers read: all ranks have to say it.
 };
 
-/// Any thread.
+/// Any thread may use it.
 class Planner {
   public:
-    /// `context` outlives it.
+    /// `context` must outlive it.
     Planner(Context& context, PlanningFacts facts);
     Planner(const Planner&) = delete; // plan::Facts refer to the members.
     Planner& operator=(const Planner&) = delete;
@@ -60,25 +60,27 @@ class Planner {
     const plan::Facts& facts() const { return plan_facts_; }
     const topo::Placement& placement() const { return facts_.placement; }
 
-    /// The plan of `request`: by the algorithm that the user asked for where it serves, else by the
-    /// planner's choice; proved, if the user asked for that. `hash` is equal for equal requests.
-    /// `name` is the group's, for messages.
+    /// Returns the plan of `request`, by the algorithm that the user asked for where it serves,
+    /// else by the planner's choice; proved, if the user asked for that. `hash` is equal for equal
+    /// requests. `name` is the group's, for messages.
     Result<std::shared_ptr<const Planned>> plan(const graph::Request& request, std::uint64_t hash,
                                                 std::string_view name);
-    /// The schedules of all ranks, in rank order, as this one knows them, by that algorithm: what
-    /// ranks need that help one another.
+    /// Returns the schedules of all ranks by that algorithm, in rank order, as far as this rank
+    /// knows their requests. Ranks that help one another need them.
     Result<std::vector<graph::Schedule>> plan_all(const graph::Request& request,
                                                   std::string_view algorithm) const;
-    /// The algorithm that an alltoallv of so many bytes a block is served by.
+    /// Returns the algorithm that serves an alltoallv whose blocks have so many bytes in the mean.
     std::string_view choice_for_blocks(std::uint64_t mean_bytes) const;
     /// Does that algorithm of a neighbourhood collective need rooms?
     bool has_rooms(std::string_view algorithm) const;
-    /// Is one of these chosen, by the user or the planner, where so much goes between hosts?
+    /// Is an algorithm that needs rooms chosen, by the user or the planner, where so much goes
+    /// between hosts?
     bool uses_rooms(const graph::Crossing& crossing) const;
 
   private:
-    /// Beyond these half of the schedules are dropped, and one that takes an eighth is not kept:
-    /// groups hold programs, which are what runs.
+    /// Bytes of schedules that are kept. Beyond them half of the schedules are dropped, and one
+    /// that takes more than an eighth is not kept at all: groups hold programs, and these are what
+    /// runs.
     static constexpr std::size_t kBytesMax = std::size_t{4} << 20;
 
     std::shared_ptr<const Planned> find(const graph::Request& request, std::uint64_t hash) const;
@@ -103,7 +105,7 @@ class Planner {
 
     OptionalMutex mutex_; ///< Guards what follows.
     std::unordered_multimap<std::uint64_t, std::shared_ptr<const Planned>> plans_; // By hash.
-    std::size_t bytes_ = 0; ///< That they take, roughly.
+    std::size_t bytes_ = 0; ///< Memory that the plans take, roughly.
 };
 
 } // namespace ucg::capi

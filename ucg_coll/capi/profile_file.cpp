@@ -11,7 +11,7 @@
 namespace ucg::capi {
 namespace {
 
-/// A profile has some 5 KiB.
+/// Longest file that is read: a profile has some 5 KiB.
 constexpr std::size_t kProfileBytesMax = 1 << 20;
 
 std::optional<std::string> absolute_path(const char* variable) {
@@ -37,7 +37,8 @@ Result<FoundProfile> read_profile(const std::string& path, int& error) {
     return FoundProfile{*profile, cost::measured_on(*text)};
 }
 
-/// Of a file that was measured on another kind of processor; empty for another one.
+/// Returns what is wrong with a file that was measured on another kind of processor; empty for any
+/// other file.
 std::string foreign(const std::string& path, const std::string& measured_on) {
     return cost::is_foreign(measured_on)
                ? fmt::format("{} was measured on another processor ({}) than this one ({})", path,

@@ -10,38 +10,39 @@
 
 namespace ucg::capi {
 
-/// A value of UCG_PROFILE: no file, the built-in default.
+/// The value of UCG_PROFILE that asks for no file, but for the built-in costs.
 inline constexpr std::string_view kBuiltinProfile = "builtin";
 
-/// What is built in for the processor at hand.
+/// Returns the built-in costs for the processor at hand.
 cost::BuiltinCosts builtin_costs_here();
 
 /// The costs of a process and how it came to them.
 struct LoadedProfile {
     cost::Profile profile = builtin_costs_here().profile;
     std::uint64_t hash = cost::hash_of(profile);
-    std::string path;   ///< Of the file; empty: built in.
+    std::string path;   ///< Of the file; empty: the costs are built in.
     bool named = false; ///< The user named it, or asked for what is built in.
     /// What is wrong with the file, though the program runs, and the remedy; or empty.
     std::string complaint;
 };
 
-/// About how long `ucg_tune memory` measures, unless it is told otherwise.
+/// For about how many seconds `ucg_tune memory` measures, unless it is told otherwise.
 inline constexpr unsigned kTuneSeconds = 10;
 
-/// What measuring this machine would bring and how it is done, where nobody has; empty where
-/// somebody has, who wants what is built in, or where there is a complaint, which says it, too.
+/// Returns what measuring this machine would bring and how it is done, where nobody has measured
+/// it. Empty where somebody has, where the user asked for the built-in costs, and where there is a
+/// complaint, which gives the advice as well.
 std::string tune_advice(const LoadedProfile& loaded);
 
-/// $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is not set
-/// to an absolute path; empty where HOME is not either.
+/// Returns $XDG_CONFIG_HOME/ucg/profile.toml, or $HOME/.config/ucg/profile.toml where the former is
+/// not set to an absolute path; empty where HOME is not either.
 std::string default_profile_path();
 
-/// Reads the file that `setting` names, the one at default_profile_path() if `setting` is empty.
-/// Fails with "PATH: ..." if a file that was named cannot be read or is malformed. A file that
-/// nobody named may be missing; if it is malformed, or was measured on another kind of processor,
-/// that is a complaint, which a group's first such rank tells, and what is built in holds. A file
-/// of another processor that was named is used, and told of in the same way.
+/// Reads the file that `setting` names, or the one at default_profile_path() if `setting` is empty.
+/// Fails with "UCG_PROFILE: PATH: ..." if a file that was named cannot be read or is malformed. A
+/// file that nobody named may be missing. If it is malformed, or was measured on another kind of
+/// processor, that is a complaint, which the first such rank of a group logs, and the built-in
+/// costs are used. A file of another processor that was named is used, with a complaint as well.
 Result<LoadedProfile> load_profile(std::string_view setting);
 
 } // namespace ucg::capi

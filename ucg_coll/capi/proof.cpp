@@ -24,7 +24,8 @@ Blocks end_to_end(std::vector<std::uint64_t> bytes) {
     return blocks;
 }
 
-/// One rank gives or takes a block of its own length to or from each; the root knows all lengths.
+/// Makes the request of another rank where each rank gives the root, or takes from it, a block of a
+/// length of its own. The root knows all lengths.
 Request with_root(const Request& own, Rank rank, Rank other, Blocks Request::*at_root) {
     Request request = own;
     request.*at_root = {};
@@ -36,8 +37,8 @@ Request with_root(const Request& own, Rank rank, Rank other, Blocks Request::*at
     return request;
 }
 
-/// What `from` gives `to`, as `rank` knows it, or else something that fits in place too: as long
-/// one way as the other.
+/// Returns how many bytes `from` gives `to`, as `rank` knows it. Where it does not, the number fits
+/// in place too: it is the same in both directions.
 std::uint64_t exchanged(const Request& own, Rank rank, Rank from, Rank to) {
     const Blocks& sent = own.in_place ? own.receive : own.send;
     if (from == rank) {
@@ -65,8 +66,8 @@ void append(Blocks& blocks, Rank peer, std::uint64_t bytes) {
     blocks.peers.push_back(peer);
 }
 
-/// A rank whose only edges are those that `rank` has with it, or knows of since ranks have agreed
-/// on rooms.
+/// Makes the request of a rank whose only edges are those that `rank` has with it, or knows of
+/// since ranks have agreed on rooms.
 Request of_neighbors(const Request& own, Rank rank, Rank other) {
     const auto mirrored = [&](const Blocks& blocks) {
         std::vector<std::uint64_t> bytes;

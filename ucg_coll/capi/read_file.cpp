@@ -20,8 +20,9 @@ Result<std::string> read_file(const std::string& path, std::string_view what, st
         count = std::fread(text.data() + before, 1, kChunk, file.get());
         text.resize(before + count);
     }
-    error = errno;
-    if (file == nullptr || std::ferror(file.get()) != 0) {
+    const bool failed = file == nullptr || std::ferror(file.get()) != 0;
+    error = failed ? errno : 0;
+    if (failed) {
         return failure(Code::io_error, "{}: cannot read {}: {}", path, what, std::strerror(error));
     }
     if (text.size() > bytes_max) {

@@ -38,8 +38,8 @@ ucg_status_t end(Group& group, Collective& collective) {
     return outcome;
 }
 
-/// The end of a collective that was started and had to wait, and whose operator is kept for this
-/// thread: since it was started, if it is a blocking one, or others may have called it already.
+/// Waits for the end of a collective that was started, and whose operator is kept for this thread:
+/// for a blocking one since its start; otherwise others may have called the operator before.
 [[gnu::noinline]] Slept await(Group& group, engine::Execution& execution) {
     const Slept slept = wait(group, execution);
     const Group::Lock lock = group.lock();
@@ -47,7 +47,8 @@ ucg_status_t end(Group& group, Collective& collective) {
     return slept;
 }
 
-/// The same of a prepared collective, with what it owes the host.
+/// Waits for the end of a prepared collective, and then makes the progress that the call owes the
+/// host.
 [[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const Collective& collective) {
     const Slept slept = await(group, collective.run->execution);
     serve_host(group.context(), collective.type, slept);
@@ -55,7 +56,7 @@ ucg_status_t end(Group& group, Collective& collective) {
     return group.outcome(collective.run->execution);
 }
 
-/// A blocking collective, without what it owes the host.
+/// Runs a blocking collective, without the progress that it owes the host.
 ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
     Collective collective;
     {
@@ -77,7 +78,8 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
     return end(group, collective);
 }
 
-/// Before a collective that may block; where `always`, as a call of its own.
+/// Has ranks agree before a collective that may block, if it is time, or because a call of its own
+/// asks for it (`always`).
 ucg_status_t agree(Group& group, const ucg_coll_params_t& params, bool always) {
     const RunCollective run_one = [&group](const ucg_coll_params_t& one) {
         Slept slept = Slept::no;
@@ -130,7 +132,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
 
 namespace {
 
-/// May the caller start or free it?
+/// May the caller start the collective, or free it? If not, says why.
 Status idle(const ucg_request& coll, std::string_view function) {
     if (coll.spare()) [[unlikely]] {
         return ucg::failure(Code::invalid_argument, "{}: the collective was freed", function);
@@ -142,8 +144,8 @@ Status idle(const ucg_request& coll, std::string_view function) {
     return {};
 }
 
-/// Starts it if the caller may. Elements are packed without the lock, as all functions of the
-/// program are called, and another thread may have started it meanwhile.
+/// Starts the collective if the caller may. Elements are packed without the lock, as all functions
+/// of the program are called; another thread may have started the collective meanwhile.
 Status begin(ucg_request& coll, std::string_view function, Group::Lock& lock) {
     Status status = idle(coll, function);
     if (status.ok() && coll.packing != nullptr) [[unlikely]] {
@@ -160,8 +162,8 @@ Status begin(ucg_request& coll, std::string_view function, Group::Lock& lock) {
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
 /// its end, unless a wait would give the processor away. Returns how many looks it took, `most` at
-/// the most. Where ranks help one another the program may as well compute: others see what there is
-/// to do.
+/// the most. Where ranks help one another it does not look, and the program may as well compute:
+/// others see what there is to do.
 unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned most,
                       Group::Lock& lock) {
     if (execution.helps()) {
@@ -178,7 +180,7 @@ unsigned look_for_end(Group& group, ucg::engine::Execution& execution, unsigned 
     return looks;
 }
 
-/// Of a collective in progress: who makes progress looks after it.
+/// Leaves a collective that is in progress to whoever makes progress.
 void leave(Group& group, Group::Lock& lock) {
     const bool unlisted = group.to_be_listed();
     lock.unlock();
@@ -187,7 +189,8 @@ void leave(Group& group, Group::Lock& lock) {
     }
 }
 
-/// The same of one whose end is told: to the callback, or if there is none to who polls.
+/// Leaves a collective that is in progress to whoever makes progress. Its end is told to the
+/// callback, or if there is none to whoever polls.
 void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data,
                       Group::Lock& lock) {
     coll.completion.awaited.store(true, std::memory_order_relaxed);
@@ -198,7 +201,7 @@ void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data
     leave(*coll.collective.group, lock);
 }
 
-/// What a start comes to that has not ended at once.
+/// Goes on with a collective that has not ended at its start. Returns its state.
 [[gnu::noinline]] ucg_status_t go_on(ucg_request& coll) {
     Group& group = *coll.collective.group;
     Group::Lock lock = group.lock();
@@ -220,7 +223,7 @@ void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data
     return go_on(coll);
 }
 
-/// Of a collective that has been started: looks for its end, and leaves it to who polls.
+/// Looks for the end of a collective that has been started, and leaves it to whoever polls.
 ucg_status_t post_started(ucg_request& coll, unsigned& looks, void* user_data, Group::Lock& lock) {
     Group& group = *coll.collective.group;
     const unsigned most = std::exchange(looks, 0);
@@ -328,15 +331,16 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
 
 namespace {
 
-/// Of a start with other buffers that is too early: an answer by which callers choose another
-/// collective, and nothing to tell the user.
+/// Returns the code of a start with other buffers that is too early. Callers choose another
+/// collective by it, so nothing is told to the user.
 ucg_status_t told_busy(const Status& status) {
     return status.code() == Code::busy ? ucg::capi::to_c(status) : report(status);
 }
 
 constexpr std::string_view kRestart = "a start with other buffers";
 
-/// With elements that are packed first: other buffers, and all else as ever.
+/// Starts a collective whose elements are packed first: with other buffers, and everything else as
+/// ever.
 ucg_status_t restart_packed(ucg_request& coll, const void* send_buffer, void* recv_buffer) {
     {
         Group& group = *coll.collective.group;
@@ -361,7 +365,8 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
     return started == UCG_INPROGRESS ? ucg_coll_wait(&coll) : started;
 }
 
-/// Starts it with these buffers; false if it may not. The caller holds the lock.
+/// Starts the collective with these buffers. Returns false if it may not be started. The caller
+/// holds the lock.
 [[gnu::always_inline]] inline bool start_with(ucg_request& coll, Group& group, bool posted,
                                               const void* send_buffer, void* recv_buffer) {
     if (group.choice_changes(coll.collective.type)) [[unlikely]] {
@@ -380,7 +385,7 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
     return true;
 }
 
-/// Why it may not.
+/// Returns why it may not be started.
 [[gnu::noinline]] ucg_status_t refusal(const ucg_request& coll) {
     return coll.busy() ? told_busy(idle(coll, kRestart)) : UCG_ERR_UNSUPPORTED;
 }
@@ -457,12 +462,13 @@ ucg_status_t run_packed(ucg_group_h handle, const ucg_coll_params_t& params) {
     return (*packing)->end(ucg_coll_run(handle, &(*packing)->call()));
 }
 
-/// The caller has no handle of what is complete at once.
+/// Frees what is complete at once: the caller has no handle of it.
 ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& params,
                                 unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
     ucg_coll_h coll = nullptr;
     ucg_status_t status = ucg_coll_init(handle, &params, &coll);
     if (status != UCG_OK) {
+        *looks = 0;
         return status;
     }
     status = ucg_coll_post(coll, looks, user_data);

@@ -9,16 +9,17 @@
 namespace ucg::capi {
 
 struct SingleCopies {
-    std::uint64_t bytes_min = 0; ///< Where each rank has a processor.
-    std::string origin;          ///< For people.
+    std::uint64_t bytes_min = 0; ///< Where each rank has a processor of its own.
+    std::string origin;          ///< How it is known, for people.
 };
 
-/// Takes over from which length on processes were seen to be served by the kernel. One that copies
-/// more slowly than the costs say does so between cores that share no cache, too.
+/// Takes over the length, in bytes, from which on the kernel was seen to serve processes best. A
+/// kernel that copies more slowly than the costs say does so between cores that share no cache,
+/// too.
 void take_seen(cost::MemoryModel& memory, std::uint64_t bytes_min);
 
-/// As the costs have it, if they were measured; else by a look at the kernel's copies, some 20 us,
-/// and up to two more where they seem slow.
+/// Returns what the costs say, if they were measured. Otherwise it looks at the kernel's copies,
+/// which takes some 20 us, and up to two more times where they seem slow.
 SingleCopies single_copies(const LoadedProfile& profile);
 
 } // namespace ucg::capi

@@ -1,6 +1,7 @@
-// A function that waits in the middle: a coroutine. It begins when another one awaits it, or when
-// who is none resumes it, and gives its awaiter what it returns, or throws there what it has
-// thrown. Whatever it waits for resumes the innermost one by its handle.
+// A function that waits in the middle: a coroutine. It begins when another coroutine awaits it, or
+// when a function that is no coroutine starts it. It gives its awaiter what it returns, or throws
+// there what it has thrown. Whatever a chain of such functions waits for resumes the innermost one
+// by its handle.
 #pragma once
 
 #include <coroutine>
@@ -12,8 +13,8 @@
 
 namespace ucg::capi {
 
-/// What such a function returns. Its locals go with it, also those of one that waits, and of all
-/// that it awaits. To be awaited, or resumed, once.
+/// What such a function returns. When it is destroyed, the function's locals go with it, also while
+/// the function waits, and so do all functions that it awaits. To be awaited, or started, once.
 template <typename T>
 class [[nodiscard]] Task {
   public:
@@ -31,13 +32,14 @@ class [[nodiscard]] Task {
         }
     }
 
-    /// Begins; returns when it first waits, or has ended.
+    /// Begins the function. Returns when it first waits, or has ended.
     void start() { handle_.resume(); }
     bool ended() const { return handle_.done(); }
-    /// What it has returned or thrown. REQUIRES: ended(). Once.
+    /// Returns what the function has returned, or throws what it has thrown. REQUIRES: ended().
+    /// Once.
     T outcome() { return handle_.promise().take(); }
 
-    /// The awaiter goes on when the task has ended.
+    /// Starts the task; the awaiter goes on when the task has ended.
     struct Awaiter {
         Handle handle;
 
@@ -62,8 +64,8 @@ class Task<T>::promise_type {
     Task get_return_object() { return Task(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() const noexcept { return {}; }
 
-    /// Goes over to who awaits it, whose stack this does not use: however many end one after the
-    /// other, it grows no deeper.
+    /// Goes over to the awaiter, without a call: however many tasks end one after the other, the
+    /// stack grows no deeper.
     struct HandBack {
         bool await_ready() const noexcept { return false; }
         std::coroutine_handle<> await_suspend(Handle ended) const noexcept {

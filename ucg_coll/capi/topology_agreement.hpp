@@ -1,5 +1,5 @@
-// Do the ranks of a group know one cluster, and are all their hosts in it? A pure function of what
-// they told one another, so that all come to one end.
+// Do the ranks of a group know one cluster, and are all their hosts in it? The answer is a pure
+// function of what they told one another, so that all ranks come to the same.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace ucg::capi {
 
-/// What a rank tells of its LoadedTopology.
+/// What a rank tells the others of its LoadedTopology.
 struct TopologyEnd {
     static constexpr std::uint32_t kMissing = UINT32_MAX;
 
-    std::uint64_t hash = 0;           ///< Of the cluster; 0: it has none.
+    std::uint64_t hash = 0;           ///< Of the cluster; 0: the rank knows none.
     std::uint32_t machine = kMissing; ///< This host's number in it.
-    std::uint32_t complains = 0;      ///< There is a file that does not count.
+    std::uint32_t complains = 0;      ///< 1: there is a file that does not count.
 };
 TopologyEnd topology_end(const LoadedTopology& loaded);
 
-/// What all ranks do. Where the cluster does not count although some rank has a file, `speaker`
-/// tells why.
+/// What all ranks do. Where the cluster does not count although some rank has a file, `speaker` is
+/// the rank that tells why.
 struct TopologyVerdict {
     enum class Reason : std::uint8_t {
         none,          ///< The cluster counts, or nobody has one, or one host needs none.
@@ -39,12 +39,13 @@ struct TopologyVerdict {
     topo::ClusterMap map; ///< Empty: the group does without.
 };
 
-/// `ends[rank]`; `own`: the cluster of any rank, which counts only where all have the same.
+/// Decides what all ranks do. `ends` is by rank; `own` is the cluster of any rank, which counts
+/// only where all have the same.
 TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const TopologyEnd> ends,
                                   const topo::Placement& placement);
 
-/// What the speaker says, in a sentence: the file, the host, the reason, the remedy. REQUIRES:
-/// verdict.reason != none; `loaded` is the speaker's.
+/// Returns what the speaker says, in a sentence: the file, the host, the reason, the remedy.
+/// REQUIRES: verdict.reason != none; `loaded` is the speaker's.
 std::string explain(const TopologyVerdict& verdict, const LoadedTopology& loaded);
 
 } // namespace ucg::capi

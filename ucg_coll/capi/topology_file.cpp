@@ -14,7 +14,7 @@
 namespace ucg::capi {
 namespace {
 
-/// kClusterNodesMax of them have some 100 bytes each.
+/// Longest file that is read: kClusterNodesMax nodes have some 100 bytes each.
 constexpr std::size_t kTopologyBytesMax = std::size_t{256} << 20;
 
 std::string_view variable(const char* name) {

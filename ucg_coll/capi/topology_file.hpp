@@ -14,7 +14,7 @@
 
 namespace ucg::capi {
 
-/// A value of UCG_TOPOLOGY: no file.
+/// The value of UCG_TOPOLOGY that asks for no file.
 inline constexpr std::string_view kNoTopology = "none";
 
 /// The cluster that a process knows of.
@@ -27,24 +27,24 @@ struct LoadedTopology {
     std::optional<std::uint32_t> machine; ///< This host's number among the cluster's machines.
 };
 
-/// What this host's link to its switch carries, in bytes per second; 0: not known.
+/// Returns what this host's link to its switch carries, in bytes per second; 0: not known.
 std::uint64_t link_rate(const LoadedTopology& topology);
 
-/// What this host calls itself.
+/// Returns what this host calls itself.
 std::string host_name();
 
 /// Where Slurm's own files are: those of the host, and what slurmd has from the controller on hosts
 /// without ("configless").
 inline constexpr std::array<std::string_view, 2> kSlurmFolders = {"/etc/slurm", "/run/slurm/conf"};
 
-/// topology.conf in the folder of $SLURM_CONF, else in the first of those that has one; in the
-/// first if none has.
+/// Returns the path of topology.conf in the folder of $SLURM_CONF, else in the first of those
+/// folders that has one; in the first folder if none has.
 std::string default_topology_path(std::span<const std::string_view> slurm_folders = kSlurmFolders);
 
-/// Reads the file that `setting` names, the one at default_topology_path() if `setting` is empty,
-/// which may be missing or describe no tree of switches (Slurm's plugin topology/block). A file
-/// that cannot be read or is wrong is a complaint, not a failure: nothing but speed depends on it.
-/// The host is looked up by its name, and by Slurm's for it
+/// Reads the file that `setting` names. If `setting` is empty, reads the one at
+/// default_topology_path(), which may be missing or describe no tree of switches (Slurm's plugin
+/// topology/block). A file that cannot be read or is wrong is a complaint, not a failure: nothing
+/// but speed depends on it. The host is looked up by its name, and by Slurm's name for it
 /// ($SLURMD_NODENAME).
 LoadedTopology load_topology(std::string_view setting);
 

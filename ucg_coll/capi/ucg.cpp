@@ -34,20 +34,22 @@ bool is_rank(const ucg_group_params_t* params) {
            params->size <= 0x7fffffffU;
 }
 
-/// Of callers with an earlier header there is no more than the mask says.
+/// Can the caller start an exchange without waiting? A structure of a caller with an earlier header
+/// ends where its mask says.
 bool can_start(const ucg_group_params_t& params) {
     return (params.field_mask & UCG_GROUP_PARAM_FIELD_OOB_START) != 0 &&
            params.oob_allgather_start != nullptr && params.oob_allgather_test != nullptr;
 }
 
-/// Asked on all ranks: any of them may be rank 0 of another group.
+/// Warns once of unused variables, on rank 0. To be called on all ranks: any of them may be rank 0
+/// of another group.
 void tell_of_variables(Context* context, std::uint32_t rank) {
     if (context != nullptr && context->first(Context::Once::variables) && rank == 0) {
         context->config().warn_of_unused_variables();
     }
 }
 
-/// Can this library serve who was compiled with a header of that version?
+/// Can this library serve a program that was compiled with a header of that version?
 Status check_version(unsigned api_major, unsigned api_minor) {
     if (api_major == UCG_API_MAJOR && api_minor <= UCG_API_MINOR) {
         return {};
@@ -58,13 +60,13 @@ Status check_version(unsigned api_major, unsigned api_minor) {
                         api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
 }
 
-/// Of a failure that all ranks share. One of them may have lacked memory; that none is left for a
-/// group says that a rank failed alone.
+/// Returns the code of a failure that all ranks share. One of them may have lacked memory; but that
+/// no memory is left for a group is the code of a rank that failed alone.
 ucg_status_t agreed(Code code) {
     return to_c(code == Code::out_of_memory ? Code::unreachable : code);
 }
 
-/// Gives the group out; of its failure the rank that knows why has told.
+/// Gives the group out. If there is none, the rank that knows why has told.
 ucg_status_t give_out(MadeGroup made, std::unique_ptr<ucg_group> handle, ucg_group_h* group_p) {
     if (!made.ok()) {
         return agreed(made.status().code());
@@ -74,7 +76,7 @@ ucg_status_t give_out(MadeGroup made, std::unique_ptr<ucg_group> handle, ucg_gro
     return UCG_OK;
 }
 
-/// Runs a part of the making of a group. A failure of this rank alone is told.
+/// Runs a part of the making of a group. Tells of a failure of this rank alone.
 template <typename Body>
 ucg_status_t guarded_making(std::uint32_t rank, std::uint32_t size, Body&& body) {
     const ucg_status_t status = guarded(body);

@@ -8,7 +8,8 @@
 
 namespace ucg::capi {
 
-/// Fails with unreachable, not logged, if libucg_ucx cannot be loaded; else as UcxWorker::create().
+/// Loads libucg_ucx and starts UCX. Fails with unreachable, not logged, if the library cannot be
+/// loaded; else as UcxWorker::create() does.
 Result<std::unique_ptr<transport::Network>> open_ucx(const transport::ucx::UcxOptions& options);
 
 } // namespace ucg::capi

@@ -8,12 +8,12 @@
 namespace ucg::capi {
 namespace {
 
-/// The host's own progress is asked for once per this many idle polls, after those of the first
-/// rung: it costs as much as some of ours, and somebody may wait there for what we hold up. Without
-/// a network each poll that gives the processor away asks, too; with one that would lengthen the
-/// turns of all ranks of a processor by another look at sockets.
+/// The host's progress is called once per so many idle polls, after those of the first rung: it
+/// costs as much as some of ours, and somebody may wait there for what we hold up. Without a
+/// network it is also called at each poll that gives the processor away; with a network that would
+/// lengthen the turns of all ranks of a processor by another look at sockets.
 constexpr unsigned kPollsPerHostProgress = 4;
-/// Other groups are looked after, and the clock is read, once per this many idle polls ...
+/// Other groups are looked after, and the clock is read, once per so many idle polls ...
 constexpr unsigned kPollsPerTick = 128;
 constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the processor away.
 
@@ -90,15 +90,16 @@ class Wait {
         }
     }
 
-    /// Peers that lose a slice meanwhile then know that it was not lost to this rank.
+    /// Tells peers since when this rank gives its processor away: if they lose a time slice
+    /// meanwhile, they know that it was not lost to this rank.
     void give_way(std::chrono::nanoseconds since) {
         if (!std::exchange(gives_way_, true)) {
             group_.enter_wait(since);
         }
     }
 
-    /// Before the processor is given away, not after: what comes meanwhile is most often what this
-    /// wait is for, and is then looked at first.
+    /// Serves the host and other groups. Called before the processor is given away, not after: what
+    /// comes meanwhile is most often what this wait is for, and is then looked at first.
     unsigned serve_others(bool yields) {
         unsigned events = 0;
         if ((yields && !group_.over_network()) || idle_polls_ % kPollsPerHostProgress == 0) {
@@ -154,7 +155,8 @@ class Wait {
         waiter_.tick(stamp_);
     }
 
-    /// From now on other threads look at the group as well, and its peers learn who sleeps.
+    /// Lists the group: from then on other threads look at it as well, and its peers learn who
+    /// sleeps.
     void list_group() {
         if (std::exchange(listed_, true)) {
             return;
@@ -167,12 +169,14 @@ class Wait {
         }
     }
 
-    /// What this rank holds up elsewhere: collectives of other groups. A peer may have to wait for
-    /// those, as for the host's communication, before it joins the collective that we wait for.
+    /// Makes progress on what this rank holds up elsewhere: collectives of other groups. A peer may
+    /// have to wait for those, as for the host's communication, before it joins the collective that
+    /// we wait for.
     unsigned progress_groups(Busy busy) { return context_.progress(busy) + context_.call_back(); }
 
-    /// Gives way once, so that who sleeps since it has neighbours notices when they are gone; not
-    /// to one that computes, who would keep the processor beyond the nap.
+    /// Gives the processor away once, so that a process that has slept since it had neighbours
+    /// notices when they are gone. It is not given to a neighbour that computes, who would keep it
+    /// beyond the nap.
     void feel() {
         if (context_.neighbours().computing()) {
             return;
@@ -195,9 +199,9 @@ class Wait {
     std::chrono::nanoseconds stamp_{}; ///< The beginning or end of the last yield or nap.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
-    bool gives_way_ = false; ///< And peers know since when.
+    bool gives_way_ = false; ///< Peers know since when this wait gives its processor away.
     std::shared_ptr<shm::Sleeper> sleeper_;
-    shm::Announcement announced_; ///< At its bell.
+    shm::Announcement announced_; ///< At the bell of sleeper_.
     bool sleeps_ = false;
     bool listed_ = false;
 };

@@ -7,7 +7,7 @@ namespace ucg::cost {
 
 namespace {
 
-/// max(a + b m, a + B d m) for a part of the vector, which need not be a whole number of bytes.
+/// Returns max(a + b m, a + B d m) for m = `bytes` of the vector, which need not be a whole number.
 double contended(const MemoryLevel& level, double readers, double bytes) {
     return level.latency_ns +
            std::max(level.per_byte_ns, level.contended_per_byte_ns * readers) * bytes;
@@ -54,7 +54,7 @@ NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
                                        : std::vector<std::vector<Rank>>();
     for (const std::vector<Rank>& socket : sockets) {
         largest = std::max(largest, static_cast<unsigned>(socket.size()));
-        for (const Rank rank : socket) { // The farthest from one is as far as any two.
+        for (const Rank rank : socket) { // The farthest from one rank is as far as any two.
             within = std::max(within, placement.distance(socket.front(), rank));
         }
     }

@@ -30,13 +30,14 @@ std::uint64_t MemoryModel::mapped_bytes_min(double ranks_per_cpu) const {
 }
 
 const MemoryModel& default_memory_model() {
-    // Rounded medians of `ucg_tune memory` on two virtual cores of one package of an Intel Xeon
-    // server (48 KiB L1, 2 MiB L2 each, 300 MiB L3), under other load. Other guests used their part
-    // of the L3: vectors of 150 MiB were no faster than those of 1.2 GiB. Memory had three rounds.
-    // Assumed, since no such cores were there: the levels other than `cache` (two threads of a core
-    // share its L1, so a third; farther, b rises as G does in the LogGP default, a is about its L);
-    // and B, by how many readers a link serves at full speed: a core one, a shared cache four,
-    // links between domains and packages two.
+    // These are rounded medians of `ucg_tune memory` on two virtual cores of one package of an
+    // Intel Xeon server (48 KiB L1, 2 MiB L2 each, 300 MiB L3), under other load. Other guests used
+    // their part of the L3: vectors of 150 MiB were no faster than those of 1.2 GiB. Memory was
+    // measured in three rounds. Two things are assumed, as there were no such cores. The levels
+    // other than `cache`: two threads of a core share its L1, so `core` takes a third; farther
+    // away, b rises as G does in the LogGP default, and a is about its L. And B, by how many
+    // readers a link serves at full speed: a core one, a shared cache four, links between domains
+    // and packages two.
     static constexpr CacheRates kL3 = {.capacity_bytes = 300 << 20,
                                        .copy_per_byte_ns = 0.14,
                                        .reduce_operand_per_byte_ns = 0.042,
@@ -64,7 +65,7 @@ const MemoryModel& default_memory_model() {
              .reduce_target_per_byte_ns = 0.0155,
              .overwrite_per_byte_ns = 0.055,
              .streaming_per_byte_ns = 0.12},
-            kL3, // No part of it was measured.
+            kL3, // No part of the L3 was measured by itself.
             kL3,
             {.capacity_bytes = 0,
              .copy_per_byte_ns = 0.096,
@@ -91,7 +92,8 @@ double read_ns(const MemoryLevel& level, std::uint64_t bytes) {
 }
 
 std::uint32_t near_read_ns(const MemoryModel& model) {
-    // On AMD Zen 3 the clock and a read of near cores take 40 to 80 ns, of far ones 130 to 180.
+    // On AMD Zen 3, the clock and a read from near cores take 40 to 80 ns, from far ones 130 to
+    // 180.
     constexpr double kClockNs = 30;
     const double near_ns = model.level(topo::Distance::cache).latency_ns;
     const double far_ns = model.level(topo::Distance::numa).latency_ns;

@@ -76,8 +76,8 @@ double last_arrival_ns(const MessageTerms& message, std::uint32_t b) {
 }
 
 double exchange_ns(const MessageTerms& message, std::uint32_t b) {
-    // Messages arrive no faster than they are issued, and taking one in costs no more than what
-    // lies between two of them, or they wait for the processor, which has b of them to issue first.
+    // Messages arrive no faster than they are issued. Either taking one in costs no more than the
+    // time between two of them, or they wait for the processor, which has b of them to issue first.
     return std::max(last_arrival_ns(message, b), b * (message.issue_ns + message.take_ns));
 }
 
@@ -118,16 +118,16 @@ double lambert_w(double x) {
     if (above <= 0) {
         return -1;
     }
-    // Beginnings: the series at the branch point, and the logarithm, which is close enough between.
+    // Where to begin: the series at the branch point, or the logarithm, which is close enough else.
     const double root = std::sqrt(2 * above);
     double w = x < 0 ? -1 + root - root * root / 3 : std::log1p(x);
-    // Halley's iteration converges cubically; from these beginnings four steps suffice.
+    // Halley's iteration converges cubically; from there four steps suffice.
     constexpr int kStepsMax = 16;
     for (int step = 0; step < kStepsMax; ++step) {
         const double power = std::exp(w);
         const double error = w * power - x;
         const double slope = power * (w + 1);
-        if (slope <= 0) { // Closer to the branch point than doubles are to one another.
+        if (slope <= 0) { // It is closer to the branch point than doubles are to one another.
             break;
         }
         const double change = error / (slope - (w + 2) * error / (2 * w + 2));

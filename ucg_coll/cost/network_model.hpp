@@ -59,64 +59,69 @@ struct LogfP {
 };
 
 /// What one message does at its two ends, in any of the models. The sender's processor works for
-/// `issue`; then, once the port is free, the message leaves for `inject`, which keeps its port for
-/// `gap` longer, and arrives `flight` after it has left; the receiver's processor takes it in for
-/// `take`.
+/// `issue`. Then, once the sender's port is free, the message takes `inject` to leave, keeps the
+/// port for `gap` longer, and arrives `flight` after it has left. The receiver's processor works
+/// for `take` to take it in.
 struct MessageTerms {
     double issue_ns = 0;
     double inject_ns = 0;
     double gap_ns = 0;
     double flight_ns = 0;
     double take_ns = 0;
-    std::uint32_t free_messages = 1; ///< Messages of a burst that leave without the gap, + 1.
+    std::uint32_t free_messages = 1; ///< f: the first f of a burst leave without a gap among them.
 
-    /// One message by itself.
+    /// Returns the time of one message by itself, from the start of sending to the end of
+    /// receiving.
     double total_ns() const { return issue_ns + inject_ns + flight_ns + take_ns; }
 };
 
 MessageTerms message_terms(const Postal& model, std::uint64_t bytes);
 MessageTerms message_terms(const PipeliningPostal& model, std::uint64_t bytes);
-MessageTerms message_terms(const LogP& model, std::uint64_t bytes);  ///< Looks at no length.
-MessageTerms message_terms(const LogfP& model, std::uint64_t bytes); ///< Looks at no length.
+MessageTerms message_terms(const LogP& model, std::uint64_t bytes);  ///< Ignores `bytes`.
+MessageTerms message_terms(const LogfP& model, std::uint64_t bytes); ///< Ignores `bytes`.
 MessageTerms message_terms(const LogGp& model, std::uint64_t bytes);
 
-/// The profile's network, with the profile's reductions.
+/// Returns the model of a profile's network, with the costs of the profile's reductions.
 PipeliningPostal pipelining_postal(const NetworkPostal& network, const Profile& profile);
-/// The LogGP that gives the same times to messages of one byte, single and many at once, where a
-/// message keeps the processor for `overhead_ns` at each end. No more of that counts than fits
-/// between two messages: a rank of a phase sends one for each that it receives.
+/// Returns the LogGP model that gives the same times to messages of one byte, single and many at
+/// once, where a message occupies the processor for `overhead_ns` at each end. No more of the
+/// overhead counts than fits between two messages, as a rank of a phase sends one message for each
+/// that it receives.
 LogGp loggp_of(const NetworkPostal& network, double overhead_ns);
 
-/// Combining two vectors of `bytes`: n gamma + the fixed part.
+/// Returns the time of combining two vectors of `bytes` (n): n gamma + the fixed part.
 double combine_ns(const Postal& model, std::uint64_t bytes);
 double combine_ns(const PipeliningPostal& model, std::uint64_t bytes);
 
-/// From the start of sending b messages one after another to when the receiver of the last, who has
-/// waited for it, has taken it in. REQUIRES: b >= 1.
+/// Returns the time from the start of sending b messages one after another until the receiver of
+/// the last one, which has waited for it, has taken it in. REQUIRES: b >= 1.
 double last_arrival_ns(const MessageTerms& message, std::uint32_t b);
 
-/// A collective towards a root is priced as the one after so many of its kind: who only sends waits
-/// for nothing and is soon ahead, so that of several in a row each takes as long as the busiest
-/// link or rank on the way is busy, and the path counts once. A count, not a cost of some machine.
-/// With one before, as for collectives from a root, where ranks do wait, the rows chosen on four
-/// virtual hosts (1 Gbit/s, reduce of 4 KiB) took 1.90 times what stock's took, with two 1.05.
+/// How many collectives of the same kind a collective to a root is priced to follow. A rank that
+/// only sends waits for nothing and is soon ahead, so each of several in a row takes as long as the
+/// busiest link or rank on the way is busy, and the path counts once. This is a count, not a cost
+/// of some machine. With one before, as for collectives from a root, where ranks do wait, the rows
+/// chosen on four virtual hosts (1 Gbit/s, reduce of 4 KiB) took 1.90 times as long as stock Open
+/// MPI, with two 1.05 times.
 inline constexpr double kBeforeAtRoot = 2;
 
-/// The b messages of a phase, until each rank has taken in all b of its own. REQUIRES: b >= 1.
+/// Returns the time of a phase's messages: until each rank has taken in the b that are sent to it.
+/// REQUIRES: b >= 1.
 double exchange_ns(const MessageTerms& message, std::uint32_t b);
 
-/// b (alpha + n beta + n gamma + fixed): equation 1's term where b = 1.
+/// Returns b (alpha + n beta + n gamma + fixed): the time of a phase; equation 1's term where b
+/// = 1.
 double phase_ns(const Postal& model, std::uint32_t b, std::uint64_t bytes);
 /// (3) alpha_p + b (alpha_r + n beta + n gamma), with the fixed part of the b reductions.
 double phase_ns(const PipeliningPostal& model, std::uint32_t b, std::uint64_t bytes);
-// The models without a price for reductions: the messages alone.
+// These models have no price for reductions: they return the time of the messages alone.
 double phase_ns(const LogP& model, std::uint32_t b, std::uint64_t bytes);
 double phase_ns(const LogfP& model, std::uint32_t b, std::uint64_t bytes);
 double phase_ns(const LogGp& model, std::uint32_t b, std::uint64_t bytes);
 
-/// One phase after another for the factors f_i = b_i + 1 of the number of ranks: equation 1 where
-/// all are 2 and the model is postal, equation 4 where they are equal, else the unnumbered sum that
-/// ends section 3. REQUIRES: factors >= 2.
+/// Returns the time of one phase after another, for the factors f_i = b_i + 1 of the number of
+/// ranks: equation 1 where all factors are 2 and the model is postal, equation 4 where they are
+/// equal, else the unnumbered sum that ends section 3. REQUIRES: factors >= 2.
 template <typename Model>
 double factored_ns(const Model& model, std::span<const std::uint32_t> factors,
                    std::uint64_t bytes) {
@@ -128,14 +133,15 @@ double factored_ns(const Model& model, std::span<const std::uint32_t> factors,
     return sum_ns;
 }
 
-/// (5) The b at which equation 4, seen as a function of real numbers, is least:
+/// (5) Returns the b at which equation 4, seen as a function of real numbers, is least:
 /// exp(W((alpha_p - r) / (e r)) + 1) - 1, where r, alpha_r in print, is all that each further
-/// message costs: alpha_r + n beta + n gamma + fixed. Infinite if that is nothing.
-/// For people and pictures: exp differs between C libraries, so ranks must not decide by it.
+/// message costs: alpha_r + n beta + n gamma + fixed. It is infinite if r is 0. The result is for
+/// people and pictures: exp differs between C libraries, so ranks must not decide by it.
 double optimal_b(const PipeliningPostal& model, std::uint64_t bytes);
 
-/// The principal branch W of the inverse of z exp(z), to a few units in the last place; close to
-/// -1/e, where it is vertical, as well as its argument is known. REQUIRES: x >= -1/e, rounded.
+/// Returns the principal branch W of the inverse of z exp(z), to a few units in the last place;
+/// close to -1/e, where it is vertical, as exactly as its argument is known.
+/// REQUIRES: x >= -1/e, rounded.
 double lambert_w(double x);
 
 } // namespace ucg::cost

@@ -6,18 +6,19 @@
 namespace ucg::cost {
 namespace {
 
-/// Nobody has measured a part of the L3 by itself.
+/// Returns the rates of all caches where nobody has measured a part of the L3 by itself.
 std::array<CacheRates, kCacheCount> with_undivided_l3(const CacheRates& l1, const CacheRates& l2,
                                                       const CacheRates& l3,
                                                       const CacheRates& memory) {
     return {l1, l2, l3, l3, memory};
 }
 
-/// AMD Zen 4 (EPYC, family 25, model 17): `ucg_tune memory` and perf/micro/shm_bench on two virtual
-/// cores (32 KiB L1 and 1 MiB L2 each, 32 MiB L3), quiet: `cache` while they were in one group of
-/// cores, messages beyond while they were not. What memory beyond costs to read was not measured
-/// and is the default. Of the L3, which eight cores share, other guests use their part: what all
-/// rows of four ranks on two cores took fits 8 MiB better than 16 or 32.
+/// AMD Zen 4 (EPYC, family 25, model 17), by `ucg_tune memory` and perf/micro/shm_bench on two
+/// virtual cores (32 KiB L1 and 1 MiB L2 each, 32 MiB L3) of a quiet machine. `cache` was measured
+/// while they were in one group of cores, messages of the levels beyond while they were not. What
+/// reading memory costs on the levels beyond was not measured and is the default. Eight cores share
+/// the L3, of which other guests use their part: the times of all rows of four ranks on two cores
+/// fit 8 MiB better than 16 or 32.
 Profile zen4_profile() {
     Profile profile = default_profile();
     MemoryModel& memory = profile.memory;
@@ -49,19 +50,20 @@ Profile zen4_profile() {
                                        .overwrite_per_byte_ns = 0.105,
                                        .streaming_per_byte_ns = 0.07});
     memory.reduce_fixed_ns = 5;
-    // A system call takes twice as long as on the default's processor, and copies by an
-    // instruction (rep movsb) that is slow where source and target lie unevenly.
+    // A system call takes twice as long as on the default's processor, and the kernel copies by an
+    // instruction (rep movsb) that is slow where source and target are aligned differently.
     memory.cma = {.permitted = true,
                   .fixed_ns = 1660,
                   .per_byte_ns = 0.069,
                   .written_per_byte_ns = 0.14,
                   .bytes_min = 4 << 20};
-    // What the L2 of the receiver gives up goes to the L3 that both share, and only there does the
-    // sender find it at full speed: so twice the L2.
+    // Lines that the L2 of the receiver gives up go to the L3 that both share, and only there does
+    // the sender find them at full speed: so a ring has twice the size of the L2.
     memory.copies.ring_bytes = 2 << 20;
     memory.copies.oversubscribed_cma_bytes_min = memory.cma.bytes_min;
     memory.wake = {.yield_switch_ns = 1430, .futex_core_ns = 6000, .futex_across_ns = 29000};
-    // A byte of a message of some KiB takes 0.11 ns, of one of 64 KiB or more 0.035: between them.
+    // A byte takes 0.11 ns in messages of some KiB, 0.035 in those of 64 KiB or more: this is
+    // between.
     profile.levels[cache_level] = {
         .latency_ns = 45, .overhead_ns = 20, .gap_ns = 30, .gap_per_byte_ns = 0.08};
     for (const topo::Distance distance :
@@ -75,20 +77,21 @@ Profile zen4_profile() {
     return profile;
 }
 
-/// AMD Zen 5 (EPYC, family 26, model 2): `ucg_tune memory` on two virtual cores (48 KiB L1 and 1
-/// MiB L2 each, 32 MiB L3): `cache` while they were in one group of cores, `numa` and beyond while
-/// they were not. In a group a byte of a message takes a quarter of what it takes on Zen 4, of a
-/// copy a third: stores to lines that the other core holds are hardly slower than others. So rings
-/// are short: those of 2 MiB, as of Zen 4, make collectives one after the other 2-7 % faster (most
-/// at 64 KiB) but have a second state, in which messages that go one way only stay for most of a
-/// run and take three times as long (bcast of 64 KiB 3.4 us, of 1 MiB 52 us; with 256 KiB 1.1 and
-/// 19). G is that of messages that are copied in and out at the same time; those of up to 4 KiB
-/// take twice as long per byte. The kernel copies as slowly, and a ring is faster at every length
-/// up to 16 MiB (an alltoall of 4 MiB takes 0.54 of the time among two ranks, 0.65 among four on
-/// two processors). What one may have of the L3 is as on Zen 4.
-/// What a byte takes to read from a peer, G and the rates of the L3 lie between what the tuner
-/// found and what explains best how long rows of two ranks took (perf/measured/amd_zen5/np2.dat),
-/// in which both cores copy at a time.
+/// AMD Zen 5 (EPYC, family 26, model 2), by `ucg_tune memory` on two virtual cores (48 KiB L1 and 1
+/// MiB L2 each, 32 MiB L3): `cache` was measured while they were in one group of cores, `numa` and
+/// beyond while they were not. In a group, a byte of a message takes a quarter of its time on Zen 4
+/// and a byte of a copy a third: stores to lines that the other core holds are hardly slower than
+/// others. So rings are short. Rings of 2 MiB, as on Zen 4, make collectives one after the other
+/// 2-7 % faster (most at 64 KiB), but have a second state, in which messages that go one way only
+/// stay for most of a run and take three times as long (bcast of 64 KiB 3.4 us, of 1 MiB 52 us;
+/// with rings of 256 KiB 1.1 and 19 us). G is that of messages that are copied in and out at the
+/// same time; those of up to 4 KiB take twice as long per byte. The kernel copies as slowly as on
+/// Zen 4, and a ring is faster at every length up to 16 MiB (an alltoall of 4 MiB takes 0.54 of the
+/// time among two ranks, 0.65 among four on two processors). The part of the L3 that a core may
+/// have is as on Zen 4.
+/// The time of a byte that is read from a peer, G and the rates of the L3 lie between what the
+/// tuner found and what best explains the times of rows of two ranks
+/// (perf/measured/amd_zen5/np2.dat), in which both cores copy at the same time.
 Profile zen5_profile() {
     Profile profile = zen4_profile();
     MemoryModel& memory = profile.memory;
@@ -151,14 +154,15 @@ std::uint64_t& capacity(Profile& profile, Cache cache) {
     return profile.memory.caches[static_cast<std::size_t>(cache)].capacity_bytes;
 }
 
-/// AMD Zen 3 (EPYC, family 25, model 1): `ucg_tune memory` on two virtual cores (32 KiB L1 and 512
-/// KiB L2 each, 32 MiB L3), quiet, `cache` while they were in one group of cores. What was not
-/// measured, messages and reads between groups among it, is as on Zen 4. A ring has twice the L2,
-/// as there, and is faster than the kernel's copies at every length up to 16 MiB. A core alone
-/// copies within 16 MiB of the L3 in up to twice the time per byte that it takes just beyond the
-/// L2, within all of it as in memory; the rates of the L3 are those of sets of 16 MiB, of its part
-/// those of sets of 4 to 8. G lies between the tuner's (0.054 to 0.059) and what broadcasts of 64
-/// KiB to 4 MiB take among two ranks (0.042 to 0.045).
+/// AMD Zen 3 (EPYC, family 25, model 1), by `ucg_tune memory` on two virtual cores (32 KiB L1 and
+/// 512 KiB L2 each, 32 MiB L3) of a quiet machine; `cache` was measured while they were in one
+/// group of cores. What was not measured, messages and reads between groups among it, is as on
+/// Zen 4. As there, a ring has twice the size of the L2; it is faster than the kernel's copies at
+/// every length up to 16 MiB. A core alone copies within 16 MiB of the L3 in up to twice the time
+/// per byte that it takes just beyond the L2, and within all of it as in memory. So the rates of
+/// the L3 are those of working sets of 16 MiB, the rates of its part those of working sets of 4 to
+/// 8 MiB. G lies between the tuner's (0.054 to 0.059) and what broadcasts of 64 KiB to 4 MiB take
+/// among two ranks (0.042 to 0.045).
 Profile zen3_profile() {
     Profile profile = zen4_profile();
     MemoryModel& memory = profile.memory;
@@ -215,13 +219,14 @@ Profile zen3_profile() {
 }
 
 /// Intel Xeon from Sapphire Rapids on: medians of five runs of `ucg_tune memory` on two virtual
-/// cores (48 KiB L1 and 2 MiB L2 each), quiet. Two ranks that exchange messages through rings wait
-/// for both copies, so that the kernel's pay from 8 KiB on (an alltoall takes 0.7 of the time);
-/// where ranks share processors they do from 16 KiB on, as on the default's. As there are the L3
-/// and memory, whose runs differed by factors of two (other guests use their part), messages and
-/// waking, which hardly differed, and the rates of the kernel's copies and of reads of another
-/// core's memory: of both the tuner's were measured by one copy at a time (0.036 and 0.095 ns/B),
-/// while those of the default tell better what rows take among four and eight ranks.
+/// cores (48 KiB L1 and 2 MiB L2 each) of a quiet machine. Two ranks that exchange messages through
+/// rings wait for both copies, so the kernel's copies pay from 8 KiB on (an alltoall takes 0.7 of
+/// the time); where ranks share processors they pay from 16 KiB on, as on the default's processor.
+/// These are the default's, too: the L3 and memory, whose runs differed by factors of two (other
+/// guests use their part); messages and waking, which hardly differed; and the rates of the
+/// kernel's copies and of reads of another core's memory. The tuner's rates for both (0.036 and
+/// 0.095 ns/B) are of one copy at a time, while the default's predict better what rows take among
+/// four and eight ranks.
 Profile sapphire_rapids_profile() {
     Profile profile = default_profile();
     MemoryModel& memory = profile.memory;
@@ -246,9 +251,9 @@ Profile sapphire_rapids_profile() {
     return profile;
 }
 
-/// Intel Xeon, Emerald Rapids: `ucg_tune memory` on sixteen virtual cores (48 KiB L1 and 2 MiB L2
-/// each, 300 MiB L3), quiet. Lines and bytes take twice as long from one core to another as they
-/// did on Sapphire Rapids.
+/// Intel Xeon, Emerald Rapids, by `ucg_tune memory` on sixteen virtual cores (48 KiB L1 and 2 MiB
+/// L2 each, 300 MiB L3) of a quiet machine. Lines and bytes take twice as long from one core to
+/// another as they did on Sapphire Rapids.
 Profile emerald_rapids_profile() {
     Profile profile = sapphire_rapids_profile();
     MemoryModel& memory = profile.memory;
@@ -293,9 +298,9 @@ Profile emerald_rapids_profile() {
 }
 
 /// Intel Xeon before Sapphire Rapids, by Intel's Optimization Reference Manual (248966): Skylake to
-/// Cooper Lake have 32 KiB of L1, 1 MiB of L2 and 1.375 MiB of L3 a core, Ice Lake 48 KiB, 1.25 MiB
-/// and 1.5 MiB, of which 28 and 40 cores have 38.5 and 60 MiB. None was measured: their times are
-/// the default's, which are of a later one.
+/// Cooper Lake have 32 KiB of L1, 1 MiB of L2 and 1.375 MiB of L3 per core, Ice Lake 48 KiB,
+/// 1.25 MiB and 1.5 MiB. Of the L3, 28 and 40 cores have 38.5 and 60 MiB. None was measured: their
+/// times are the default's, which are those of a later processor.
 Profile skylake_profile() {
     Profile profile = default_profile();
     capacity(profile, Cache::l1) = 32 << 10;
@@ -311,7 +316,7 @@ Profile ice_lake_profile() {
     return profile;
 }
 
-/// The models of one family that a row is of.
+/// The costs of some models of one family of processors.
 struct Row {
     std::string_view vendor;
     std::uint32_t family;
@@ -323,8 +328,8 @@ struct Row {
 
 constexpr std::uint32_t kModelMax = 255;
 
-/// The first that fits holds. Models as the Linux kernel's arch/x86/kernel/cpu/amd.c and
-/// arch/x86/include/asm/intel-family.h name them.
+/// The first row that fits counts. Models are named as in the Linux kernel's
+/// arch/x86/kernel/cpu/amd.c and arch/x86/include/asm/intel-family.h.
 constexpr std::array kRows = {
     Row{"AuthenticAMD", 23, 0, kModelMax, "AMD Zen 1 and 2, at times of Zen 3", zen3_profile},
     Row{"AuthenticAMD", 25, 0, 0x0f, "AMD Zen 3", zen3_profile},
@@ -335,8 +340,8 @@ constexpr std::array kRows = {
         skylake_profile},
     Row{"GenuineIntel", 6, 106, 108, "Intel Xeon, Ice Lake, at times of a later one",
         ice_lake_profile},
-    // Sapphire, Emerald and Granite Rapids. By 167, of a processor for desktops with other caches
-    // (Rocket Lake), virtual machines tell of one of these.
+    // Sapphire, Emerald and Granite Rapids. Model 167 is a processor for desktops with other caches
+    // (Rocket Lake), but virtual machines on one of these processors show it.
     Row{"GenuineIntel", 6, 143, 143, "Intel Xeon, Sapphire Rapids", sapphire_rapids_profile},
     Row{"GenuineIntel", 6, 207, 207, "Intel Xeon, Emerald Rapids", emerald_rapids_profile},
     Row{"GenuineIntel", 6, 173, 174, "Intel Xeon, at times of Emerald Rapids",

@@ -9,12 +9,14 @@
 
 namespace ucg::cost {
 
+/// A row of the table of built-in costs.
 struct BuiltinCosts {
-    std::string_view name; ///< Of the processors that were measured, for people.
+    std::string_view name; ///< For people: the processors that were measured.
     const Profile& profile;
 };
 
-/// What is known of that kind of processor; default_profile() for one that the table lacks.
+/// Returns the built-in costs of that kind of processor; default_profile() for one that the table
+/// lacks.
 BuiltinCosts builtin_costs(const topo::Processor& processor);
 
 } // namespace ucg::cost

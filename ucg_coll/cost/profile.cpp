@@ -10,18 +10,19 @@ double message_ns(const LogGp& model, std::uint64_t bytes) {
 }
 
 const Profile& default_profile() {
-    // Within a last-level cache as perf/micro/shm_bench measured it on two cores of an Intel Xeon:
-    // 8 bytes take 170 ns one way, and a message of some KiB 0.12 ns for each byte, copied in and
-    // out. Nearer and farther levels are in proportion to the memory model's; reducing is its L2
-    // rate. The network is between kernel TCP (15 us) and RDMA (2 us) on 10 to 25 GbE.
-    // Its pipelining postal form has the same times for messages of a byte, one and many.
+    // `cache` is what perf/micro/shm_bench measured on two cores of an Intel Xeon that share a
+    // last-level cache: 8 bytes take 170 ns one way, and a message of some KiB 0.12 ns for each
+    // byte, copied in and out. Nearer and farther levels are in proportion to the memory model's;
+    // reducing is at its L2 rate. The network is between kernel TCP (15 us) and RDMA (2 us) on 10
+    // to 25 GbE. Its pipelining postal form gives the same times to messages of one byte, one and
+    // many.
     constexpr NetworkPostal kNetwork = {
         .alpha_p_ns = 4400, .alpha_r_ns = 599.55, .beta_ns_per_byte = 0.45, .measured = false};
-    // By the kernel's TCP between virtual hosts (perf/aapc): a pairwise alltoall of 64 KiB among 32
-    // hosts on four switches took 1.27 times the load of the bottleneck times block / rate, among
-    // 24 hosts on one switch 2.2 times. `ucg_tune network` finds 1.02 for 4 hosts on one switch and
-    // 1.4 to 1.9 for 8. Of groups large enough to gain by phases the least, so that none pays for
-    // them in vain.
+    // Measured with the kernel's TCP between virtual hosts (perf/aapc): a pairwise alltoall of
+    // 64 KiB among 32 hosts on four switches took 1.27 times the load of the bottleneck times
+    // block / rate, among 24 hosts on one switch 2.2 times. `ucg_tune network` finds 1.02 for 4
+    // hosts on one switch and 1.4 to 1.9 for 8. The default is the least of the groups that are
+    // large enough to gain by phases, so that no group pays for phases in vain.
     constexpr LinkCosts kLinks = {.contention = 1.27, .measured = false};
     static const Profile kDefault = {
         .levels = {{
@@ -59,7 +60,8 @@ std::string_view name(NetworkKind network) {
 
 namespace {
 
-/// The same times for messages of a byte, single and many at once.
+/// Returns the postal model that gives the same times to messages of one byte, single and many at
+/// once.
 NetworkPostal postal_of(const LogGp& model) {
     return {.alpha_p_ns = model.latency_ns + 2 * model.overhead_ns - model.gap_ns,
             .alpha_r_ns = model.gap_ns - model.gap_per_byte_ns,
@@ -69,11 +71,11 @@ NetworkPostal postal_of(const LogGp& model) {
 
 constexpr auto kNetworkLevel = static_cast<std::size_t>(topo::Distance::network);
 
-/// Sending by the kernel took a processor 6.5 us in virtual machines (AMD EPYC), of which the
-/// receiver's part of the protocol is one between virtual hosts, and an answer took 25 us there.
-/// Between machines interrupts and the wire come on top: those figures are estimated, not measured.
-/// Bytes are those of 1 Gbit/s, the slowest that is usual: who does not move them twice where they
-/// are cheaper loses least.
+/// Returns the costs of a network that nobody has measured. Sending by the kernel took a processor
+/// 6.5 us in virtual machines (AMD EPYC), which between virtual hosts include the receiver's part
+/// of the protocol, and an answer took 25 us there. Between machines interrupts and the wire come
+/// on top: those figures are estimated, not measured. A byte costs what it does at 1 Gbit/s, the
+/// slowest usual rate: where bytes are cheaper, a plan that avoids moving them twice loses little.
 LogGp builtin_network(NetworkKind network) {
     if (network == NetworkKind::unknown) {
         return default_profile().levels[kNetworkLevel];
@@ -119,7 +121,7 @@ Profile with_network(Profile profile, NetworkKind network, double message_ns) {
 }
 
 std::uint64_t hash_of(const Profile& profile) {
-    // The text form has every bit of the profile, and forgets none that is added later.
+    // The text form has every bit of the profile, also of members that are added later.
     return Hash().bytes(to_toml(profile)).digest();
 }
 

@@ -24,13 +24,14 @@ struct LogGp {
     bool operator==(const LogGp&) const = default;
 };
 
-/// From the start of sending `bytes` to the end of receiving them: o + (bytes - 1) G + L + o.
+/// Returns the time from the start of sending `bytes` to the end of receiving them:
+/// o + (bytes - 1) G + L + o.
 double message_ns(const LogGp& model, std::uint64_t bytes);
 
 /// The network by the pipelining postal model (network_model.hpp): a multicast of b messages of n
 /// bytes takes alpha_p + b (alpha_r + n beta). gamma is in the profile's `reduce_per_byte_ns`.
 struct NetworkPostal {
-    double alpha_p_ns = 0; ///< What later messages overlap.
+    double alpha_p_ns = 0; ///< The part of the latency that later messages overlap.
     double alpha_r_ns = 0; ///< What each further message costs.
     double beta_ns_per_byte = 0;
     bool measured = false;
@@ -38,7 +39,7 @@ struct NetworkPostal {
     bool operator==(const NetworkPostal&) const = default;
 };
 
-/// One regression on the best times that were seen, one on those in the middle.
+/// Two regressions of the network's costs: on the best times that were seen, and on the medians.
 struct NetworkCosts {
     NetworkPostal minimum;
     NetworkPostal median;
@@ -46,27 +47,29 @@ struct NetworkCosts {
     bool operator==(const NetworkCosts&) const = default;
 };
 
-/// Links that messages of several ranks want at once.
+/// The cost of links between hosts on which messages of several ranks meet.
 struct LinkCosts {
-    /// How many times as long as its load takes by its rate a link is busy where messages meet on
-    /// it; at least 1.
+    /// The time for which a link is busy where messages meet on it, divided by the time that its
+    /// load takes at its rate; at least 1.
     double contention = 1;
     bool measured = false;
 
     bool operator==(const LinkCosts&) const = default;
 };
 
+/// All costs of a machine and of its network.
 struct Profile {
-    /// Index: topo::Distance.
+    /// What messages cost; index: topo::Distance.
     std::array<LogGp, topo::kDistanceCount> levels;
-    /// Messages of the library were timed there; else `levels` has the built-in default.
+    /// Whether messages of the library were timed at a level; else `levels` has the built-in
+    /// default. Index: topo::Distance.
     std::array<bool, topo::kDistanceCount> levels_measured = {};
     double copy_per_byte_ns = 0;   ///< Copying within one process, in cache.
     double reduce_per_byte_ns = 0; ///< Per byte of one operand.
     double reduce_fixed_ns = 0;    ///< Per reduction.
-    MemoryModel memory;            ///< Ranks of a node that read one another's memory.
-    /// Once it is measured, `levels[network]` follows from its median, and the gap per byte from a
-    /// stream where that is larger.
+    MemoryModel memory;            ///< What ranks of a node pay for one another's memory.
+    /// Once this is measured, `levels[network]` follows from its median; its gap per byte is that
+    /// of a stream of messages where that is larger.
     NetworkCosts network;
     LinkCosts links; ///< Between hosts.
 
@@ -76,54 +79,57 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-/// Typical of current x86 servers with Ethernet: used until the machine has been measured, where
-/// processors.hpp has nothing nearer.
+/// Returns costs that are typical of current x86 servers with Ethernet. They are used until the
+/// machine has been measured, where processors.hpp has none of its kind of processor.
 const Profile& default_profile();
 
 /// What carries messages between hosts, as far as a library sees it without measuring.
 enum class NetworkKind : std::uint8_t {
-    unknown,    ///< Of an adapter that serves user space; or nothing is known.
-    tcp,        ///< The kernels of both ends: each message costs both system calls.
-    one_kernel, ///< The same where it is one kernel: containers, pods, virtual hosts. No wire.
+    unknown,    ///< An adapter that serves user space; or nothing is known.
+    tcp,        ///< The kernels of both ends: each message costs each end a system call.
+    one_kernel, ///< TCP within one kernel (containers, pods, virtual hosts): there is no wire.
 };
 inline constexpr std::array kNetworks = {NetworkKind::unknown, NetworkKind::tcp,
                                          NetworkKind::one_kernel};
 std::string_view name(NetworkKind network);
 
-/// By what time of a short message, one way, to plan where messages were seen to take `seen_ns`
-/// when a group was made: the nearest, by ratio, of the powers of ten from 10 us to 1 s, which are
-/// so far apart that what is seen on one network hardly ever falls on both sides of a border; 0,
-/// which is as built in, for anything up to four times as long as such a network's built-in costs
-/// have it, or as many times more as ranks share a processor: they wait for one another.
+/// Returns the one-way time of a short message by which to plan where messages were seen to take
+/// `seen_ns` when a group was made; 0 stands for the built-in costs of such a network. It is 0 if
+/// messages took up to four times as long as by the built-in costs, or that times the ranks of a
+/// processor where ranks share it and wait for one another. Else it is the nearest, by ratio, of
+/// the powers of ten from 10 us to 1 s, which are so far apart that what is seen on one network
+/// hardly ever falls on both sides of a border.
 double listed_message_ns(NetworkKind network, double seen_ns, double ranks_per_cpu = 1);
 
-/// The profile with the built-in costs of such a network, of which a short message takes
-/// `message_ns` one way; 0: as built in. Unless its own costs are others than those of
-/// default_profile(): then somebody has measured them.
+/// Returns the profile with the built-in costs of such a network, where a short message takes
+/// `message_ns` one way; 0: as built in. If the profile's network costs are not those of
+/// default_profile(), somebody has measured them, and it is returned unchanged.
 Profile with_network(Profile profile, NetworkKind network, double message_ns = 0);
 
-/// Has nobody measured the network, so that with_network() has a say?
+/// Returns whether the profile has the network costs of default_profile(), which nobody has
+/// measured, so that with_network() may replace them.
 bool has_builtin_network(const Profile& profile);
 
-/// Equal for equal profiles, on every rank and in every build: ranks compare it before they plan.
+/// Returns a hash that is equal for equal profiles, on every rank and in every build: ranks compare
+/// it before they plan.
 std::uint64_t hash_of(const Profile& profile);
 
 /// The version of the TOML form that is written, and the only one that is read.
 inline constexpr std::uint64_t kProfileVersion = 1;
 
-/// TOML: the version, [compute], a table for each level ([levels.cache]), the memory model
-/// ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma], [memory.copies],
-/// [memory.wake]), and
-/// the network ([network.minimum], [network.median], [network.links]). Parsing what was printed
-/// gives an equal value. REQUIRES: finite numbers.
+/// Returns the profile as TOML: the version, [compute], a table for each level ([levels.cache]),
+/// the memory model ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma],
+/// [memory.copies], [memory.wake]), and the network ([network.minimum], [network.median],
+/// [network.links]). Parsing it gives an equal value. REQUIRES: finite numbers.
 std::string to_toml(const Profile& profile);
-/// A table that is missing has the values of `base`. In one that is there every key must
-/// be, and no other may. Fails with invalid_argument and "line L: key: expected ..., found ...".
+/// Parses the TOML form. A table that is missing has the values of `base`. In a table that is there
+/// every key must be, and no other may; marks of what was measured may be missing, for it was not.
+/// Fails with invalid_argument and "line L: key: expected ..., found ...".
 Result<Profile> parse_toml(std::string_view text, const Profile& base = default_profile());
 
 enum class Unit : std::uint8_t { nanoseconds, bytes, times, truth };
 
-/// What a key of the TOML form says.
+/// One key of the TOML form with its value.
 struct NamedFigure {
     std::string table; ///< "memory.cma"
     std::string key;   ///< "fixed_ns"
@@ -133,7 +139,8 @@ struct NamedFigure {
     std::string path() const { return table + '.' + key; }
 };
 
-/// All of them but the marks of what was measured, in the order of the TOML form.
+/// Returns all figures of a profile, without the marks of what was measured, in the order of the
+/// TOML form.
 std::vector<NamedFigure> figures_of(const Profile& profile);
 
 } // namespace ucg::cost

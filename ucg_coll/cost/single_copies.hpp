@@ -1,4 +1,4 @@
-// From which length on messages on a host are copied once, by the kernel, given what its copies
+// The length from which on messages on a host are copied once, by the kernel, given what its copies
 // were seen to cost.
 #pragma once
 
@@ -9,16 +9,18 @@
 
 namespace ucg::cost {
 
-/// The lengths that a look at the kernel's copies may lead to. They are few and far apart, so that
-/// a machine has the same at each start: plans, and with them the bits of a sum, depend on it.
+/// The lengths that timing the kernel's copies may lead to. They are few and far apart, so that a
+/// machine gets the same at each start: plans, and with them the bits of a sum, depend on it.
 inline constexpr std::array<std::uint64_t, 4> kSingleCopyLengths = {16 << 10, 64 << 10, 4 << 20,
                                                                     kHardlyEverCopiedOnce};
 
-/// CmaModel::bytes_min of the profile, or that of kSingleCopyLengths to which copies of `fixed_ns`
-/// and `per_byte_ns` lead: a shorter one where they take less than two thirds of what a message
-/// through a ring takes that is as long, a longer one where they take more than two and a half
-/// times that, or four times, from 4 MiB on: between them it hardly matters, and starts would
-/// differ on a processor whose built-in costs are those of another, or beside others that copy.
+/// Returns the length for copies by the kernel that cost `fixed_ns` and `per_byte_ns`:
+/// CmaModel::bytes_min of the profile, or one of kSingleCopyLengths. That is a shorter one at which
+/// such a copy takes less than two thirds of the time of an equally long message through a ring,
+/// or a longer one if the copy takes more than two and a half times as long as the message, from
+/// 4 MiB on four times. Between these factors the choice hardly matters, and it would differ from
+/// start to start on a processor whose built-in costs are those of another, or beside other
+/// processes that copy.
 std::uint64_t single_copy_bytes_min(const Profile& profile, double fixed_ns, double per_byte_ns);
 
 } // namespace ucg::cost

@@ -5,8 +5,9 @@
 
 namespace ucg::engine {
 
-/// Collectives begin in order, but for those that peers read: these wait for the one before them
-/// while messages go on. It does not wait for a later one, on any rank.
+/// Returns whether a collective may begin: it is not too far ahead of the oldest one in progress,
+/// and, if peers read its buffers, no other such collective is running. Later collectives may begin
+/// while it waits for that one. No collective waits for a later one, on any rank.
 inline bool Engine::may_begin(const Execution& execution) const {
     const bool room =
         first() == nullptr || execution.sequence_ - first()->sequence_ < kOutstandingMax;
@@ -17,7 +18,7 @@ inline void Engine::begin(Execution& execution) {
     execution.state_ = ExecutionState::running;
     if (execution.program_.memory != nullptr) {
         begin_exposed(execution);
-    } else if (execution.helps()) { // The caller goes on at once: others may do what there is.
+    } else if (execution.helps()) { // No unit is done here: the caller is to go on at once.
         execution.begin_helped();
     } else {
         advance(execution);
@@ -37,8 +38,9 @@ void Engine::begin_exposed(Execution& execution) {
     }
 }
 
-/// A failed collective's caller gets its buffers back: no transport may hold on to them. Returns
-/// how many units were done.
+/// Makes progress on a collective and returns how many units of a helped one were done. If it has
+/// failed, its caller gets its buffers back, so all transports abandon the group in order not to
+/// use them any more.
 inline unsigned Engine::advance(Execution& execution) {
     unsigned units = 0;
     if (execution.helps()) [[unlikely]] {
@@ -61,9 +63,9 @@ void Engine::start_any(Execution& execution) {
     execution.next_ = nullptr;
     execution.at_ = {};
     execution.spoilt_ = false;
-    if (execution.program_.flag_slot != nullptr) {
-        execution.exchange_.turn.turn = next_turn_++;
-        execution.exchange_.turn.sequence = execution.sequence_;
+    if (execution.program_.flag_slots != nullptr) {
+        execution.exchange_.sequence.sequence = next_flag_slot_sequence_++;
+        execution.exchange_.sequence.collective = execution.sequence_;
         execution.flag_slots_seen_ = 0;
     }
     if (may_begin(execution)) {
@@ -72,13 +74,13 @@ void Engine::start_any(Execution& execution) {
         execution.state_ = ExecutionState::queued;
     }
     if (!execution.in_progress()) {
-        finish_turn(execution);
+        finish_flag_slot_sequence(execution);
         return;
     }
     append(execution);
 }
 
-/// To those in progress.
+/// Appends the execution to the list of those in progress.
 void Engine::append(Execution& execution) {
     if (last_ != nullptr) {
         last_->next_ = &execution;
@@ -109,8 +111,9 @@ unsigned Engine::progress() {
     return found;
 }
 
-/// What collectives wait for may come by another transport than the one that has failed, from ranks
-/// that wait in vain themselves. Returns false if none has failed.
+/// If a transport has failed, makes all transports abandon the group: collectives may wait for
+/// messages of a transport that has not failed, from ranks that cannot go on themselves. Returns
+/// false if none has failed.
 bool Engine::fail_all() {
     if (std::none_of(transports_.begin(), transports_.end(),
                      [](transport::Transport* transport) { return transport->has_failed(); })) {
@@ -154,7 +157,7 @@ void Engine::remove_finished(Execution& execution, Execution* previous) {
     if (exposed_ == &execution) {
         exposed_ = nullptr;
     }
-    finish_turn(execution);
+    finish_flag_slot_sequence(execution);
     if (execution.listener_ != nullptr) {
         append_ended(execution);
     }
@@ -193,20 +196,20 @@ void Engine::operator_called(Execution& execution, bool failed) {
     ++execution.at_.step;
 }
 
-/// Nothing is read any more of turns before the first one that is still in progress. That of a
-/// failed collective ends as well: nothing moves after it.
-void Engine::finish_turn(const Execution& execution) const {
-    if (execution.program_.flag_slot == nullptr) {
+/// Tells the flag slots that this rank reads nothing any more of collectives before the first one
+/// that is still in progress. A failed collective ends as well: nothing moves after it.
+void Engine::finish_flag_slot_sequence(const Execution& execution) const {
+    if (execution.program_.flag_slots == nullptr) {
         return;
     }
-    std::uint64_t turn = next_turn_;
+    std::uint64_t sequence = next_flag_slot_sequence_;
     for (const Execution* other = first(); other != nullptr; other = other->next_) {
-        if (other->program_.flag_slot != nullptr && other->in_progress()) {
-            turn = other->exchange_.turn.turn;
+        if (other->program_.flag_slots != nullptr && other->in_progress()) {
+            sequence = other->exchange_.sequence.sequence;
             break;
         }
     }
-    execution.program_.flag_slot->finish(turn);
+    execution.program_.flag_slots->finish(sequence);
 }
 
 Status Engine::status() const {

@@ -1,8 +1,8 @@
 // Executes programs over transports. Blocking, nonblocking and restartable collectives of one group
 // are one mechanism. The engine knows the graph and the Transport interface, and nothing else.
 //
-// Threading: one thread at a time may use an engine; the caller locks. Nothing here blocks or calls
-// the program back.
+// Threading: one thread at a time may use an engine, for which the caller has a lock. Nothing here
+// blocks or calls the program back.
 #pragma once
 
 #include <atomic>
@@ -15,25 +15,25 @@
 
 namespace ucg::engine {
 
-/// How many collectives of one group may be in progress at once, and how far the newest may be from
-/// the oldest: later starts queue until the oldest completes. This bounds the memory that early
-/// arrivals can occupy at a peer. A bound on their number alone would not suffice, since one long
-/// collective would let any number of others pass it.
+/// The most collectives of one group that may be in progress at once, and the greatest distance in
+/// sequence numbers from the oldest of them to the newest. Further starts queue until the oldest
+/// completes. This bounds the memory that messages which arrive early can occupy at a peer. A bound
+/// on the number alone would not suffice, since any number of collectives could pass one long one.
 inline constexpr std::uint32_t kOutstandingMax = 64;
 
 class Engine {
   public:
-    /// The distinct transports of the group; they must outlive the engine.
+    /// Makes an engine over the distinct transports of the group, which must outlive the engine.
     explicit Engine(std::vector<transport::Transport*> transports)
         : transports_(std::move(transports)) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     /// Starts `execution` as the group's next collective and issues what can be issued. Every rank
-    /// starts the same collectives in the same order. Does not allocate.
-    /// An execution that has failed is not started again: a transport may still hold its messages.
-    /// `looks`: how often to look again for what peers are about to share, before anything else
-    /// (transport::FlagSlotExchange).
+    /// starts the same collectives in the same order. Does not allocate. Does nothing for an
+    /// execution that has failed: a transport may still hold its messages.
+    /// `looks` says how often an exchange looks again for what peers are about to share before the
+    /// call returns (transport::FlagSlotExchange).
     /// REQUIRES: `execution` is bound and not in progress. It and the buffers stay valid until it
     /// completes.
     void start(Execution& execution, std::uint32_t looks = 0) {
@@ -49,25 +49,26 @@ class Engine {
         start(execution);
     }
 
-    /// Moves messages and issues the steps that became ready. Returns how many things happened: 0
-    /// if nothing did.
+    /// Makes progress on the transports and issues the steps that have become ready. Returns how
+    /// many things happened: events of the transports, units done for others, collectives ended.
     unsigned progress();
 
-    /// Is nothing in progress? Any thread may ask; the answer may be out of date.
+    /// Returns whether nothing is in progress. Thread-safe; the answer may be out of date.
     bool idle() const { return first_.load(std::memory_order_relaxed) == nullptr; }
 
-    /// The program's own operators are called by the caller of the engine, between these two, so
-    /// that it can hold no lock meanwhile:
+    /// Returns a collective whose operator is due and that is not kept for one thread
+    /// (Execution::keep_operator); null if there is none. No other caller gets the same one.
+    ///
+    /// The engine does not call operators of the program. Its caller does that, between
+    /// take_operator() and operator_called(), where it need not hold the engine's lock:
     ///
     ///     if (Execution* execution = engine.take_operator()) {
     ///         execution->call_operator(); // Without the lock.
     ///         engine.operator_called(*execution, failed);
     ///     }
-    ///
-    /// Returns a collective whose operator is due and that is not kept for a thread; null if there
-    /// is none. No other caller gets the same one.
     Execution* take_operator();
-    /// Takes the operator of this collective, kept or not. Returns whether it was due.
+    /// Takes the operator of this collective, whether or not it is kept for one thread. Returns
+    /// false, and does nothing, if no operator is due.
     bool take_operator(Execution& execution) {
         if (execution.state_ != ExecutionState::operator_due) [[likely]] {
             return false;
@@ -76,14 +77,16 @@ class Engine {
         return true;
     }
     /// Tells the engine that the operator was called. progress() then goes on with the collective,
-    /// even if the operator has `failed`, so that no peer waits for it; then it ends as spoilt.
+    /// even if the operator has `failed`, since peers wait for this rank's messages; a collective
+    /// whose operator has failed ends in the state `spoilt`.
     void operator_called(Execution& execution, bool failed = false);
 
-    /// Returns the next collective that has ended and whose end is to be told
-    /// (Execution::tell_end), in the order in which they ended; null if there is none.
+    /// Returns the next collective, in the order in which they ended, that has ended and that has a
+    /// listener (Execution::tell_end); null if there is none.
     Execution* take_ended();
 
-    /// Why an execution failed; ok if none did.
+    /// Returns why an execution failed: the status of the first transport that has failed, ok if
+    /// none has.
     Status status() const;
 
   private:
@@ -100,27 +103,27 @@ class Engine {
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
     void append_ended(Execution& execution);
-    void finish_turn(const Execution& execution) const;
+    void finish_flag_slot_sequence(const Execution& execution) const;
     Execution* first() const { return first_.load(std::memory_order_relaxed); }
     void set_first(Execution* execution) { first_.store(execution, std::memory_order_relaxed); }
 
     std::vector<transport::Transport*> transports_;
-    std::atomic<Execution*> first_ = nullptr; // In progress, in order of sequence; see idle().
+    std::atomic<Execution*> first_ = nullptr; // List of those in progress, by sequence; see idle().
     Execution* last_ = nullptr;
-    Execution* first_ended_ = nullptr; // For take_ended().
+    Execution* first_ended_ = nullptr; // List of those that take_ended() will return.
     Execution* last_ended_ = nullptr;
-    const Execution* exposed_ = nullptr; // The one that uses the memory which peers read.
+    const Execution* exposed_ = nullptr; // The running one whose buffers peers read, if any.
     std::uint32_t next_sequence_ = 0;
-    std::uint64_t next_turn_ = 0; // The next turn of the flag slots.
+    std::uint64_t next_flag_slot_sequence_ = 0; // Counts uses of the flag slots.
 };
 
-/// The short path, for a program that shares something first and then only reads what its peers
-/// have shared, and that starts while nothing else is in progress. Most short collectives on one
-/// host are such programs; one that has to wait goes on like any other program.
+/// Starts an exchange, a program that first shares something and then only reads what its peers
+/// have shared, on a short path. Most short collectives on one host are exchanges; one that has to
+/// wait goes on like any other program. REQUIRES: nothing else is in progress.
 inline void Engine::exchange(Execution& execution) {
     execution.sequence_ = next_sequence_;
-    execution.exchange_.turn.sequence = next_sequence_++;
-    execution.exchange_.turn.turn = next_turn_++;
+    execution.exchange_.sequence.collective = next_sequence_++;
+    execution.exchange_.sequence.sequence = next_flag_slot_sequence_++;
     execution.exchange();
     if (execution.state_ != ExecutionState::done) [[unlikely]] {
         await(execution);

@@ -1,13 +1,15 @@
-// What the short path leaves to be waited for: engine.hpp has the rest of it.
+// The parts of the short path of an exchange that are needed only if it has to wait. engine.hpp and
+// execution.hpp have the rest.
 #include "ucg_coll/engine/engine.hpp"
 
 namespace ucg::engine {
 
-/// Some peers have not shared anything yet, or there was no room to share: advance() goes on, and
-/// what it needs none of those for is done at once.
+/// Prepares an exchange for advance() when some peers have not shared yet (`seen` is the number of
+/// flag slots that have been seen) or there was no room to share (`seen` is kNotShared). Runs the
+/// steps that need no further flag slots at once.
 void Execution::await_exchange(std::size_t seen) {
     const bool shared = seen != transport::kNotShared;
-    state_ = program_.flag_slot->broken() ? ExecutionState::failed : ExecutionState::running;
+    state_ = program_.flag_slots->broken() ? ExecutionState::failed : ExecutionState::running;
     at_.step = shared ? 1 : 0;
     spoilt_ = false;
     flag_slots_seen_ = shared ? static_cast<std::uint32_t>(seen) : 0;
@@ -16,7 +18,8 @@ void Execution::await_exchange(std::size_t seen) {
     }
 }
 
-/// All flag slots are there, and the next step needs the program's operator.
+/// Stops an exchange at the step `at`, whose operator is the program's, after all flag slots have
+/// been seen.
 void Execution::await_operator(const graph::Step* at) {
     state_ = ExecutionState::operator_due;
     spoilt_ = false;
@@ -24,7 +27,8 @@ void Execution::await_operator(const graph::Step* at) {
     flag_slots_seen_ = static_cast<std::uint32_t>(exchange_.reads.size());
 }
 
-/// An exchange that has not come to its end at once.
+/// Handles an exchange that has not ended at once: lists it as in progress, or abandons the group
+/// if it has failed.
 void Engine::await(Execution& execution) {
     if (execution.in_progress()) {
         execution.next_ = nullptr;

@@ -30,7 +30,7 @@ Execution::Execution(const Program& program) : program_(program), slots_(program
     }
     operands_ = std::make_unique<const std::byte*[]>(operand_count);
     bases_.resize(graph::kOwnBases + program.lowered.flag_slots.size());
-    exchange_.turn.plan = program.plan;
+    exchange_.sequence.plan = program.plan;
     exchange_.bytes = program.exchange ? program.lowered.addresses.front().length : 0;
     exchange_.reads = program.lowered.flag_slots;
     exchange_.places = places();
@@ -55,7 +55,8 @@ bool Execution::advance_helped() {
     return outcome == HelpedRun::Outcome::did_unit;
 }
 
-/// Scratch that peers name lies in staging memory, the rest in memory of the execution.
+/// Sets where scratch lies: the part that peers name in staging memory, the rest in memory of the
+/// execution.
 void Execution::lay_out_scratch() {
     const std::uint64_t shared_bytes = program_.scratch_bytes - program_.own_scratch_bytes;
     const std::uint64_t here_bytes =
@@ -75,9 +76,9 @@ void Execution::lay_out_scratch() {
     bases_[graph::kOwnScratchBase] = here + here_bytes;
 }
 
-/// Tells peers where this collective's buffers are: in place, or in staging buffers behind the
-/// scratch. Returns false if there is no memory for the staging buffers; then the collective has
-/// failed.
+/// Tells peers where they find this collective's buffers: in place, or in staging buffers behind
+/// the scratch. Returns false if there is no memory for the staging buffers; then the collective
+/// has failed.
 bool Execution::expose() {
     transport::PeerMemory& memory = *program_.memory;
     std::byte* staging = memory.staging().data();
@@ -127,20 +128,21 @@ inline bool Execution::ready(const Step& step) {
 
 bool Execution::flag_slots_ready(const Step& step) {
     const std::span reads = unseen(step.flag_slots_until);
-    const std::size_t seen = program_.flag_slot->look(exchange_.turn, reads, places());
+    const std::size_t seen = program_.flag_slots->poll(exchange_.sequence, reads, places());
     flag_slots_seen_ += static_cast<std::uint32_t>(seen);
-    if (seen < reads.size() && program_.flag_slot->broken()) {
+    if (seen < reads.size() && program_.flag_slots->broken()) {
         state_ = ExecutionState::failed;
     }
     return seen == reads.size();
 }
 
-/// Returns false while the flag slot has no room.
+/// Shares what the step says. Returns false, and shares nothing, while the flag slot has no room or
+/// if the flag slots are broken; in the latter case the collective has failed.
 inline bool Execution::share(const Step& step) {
     const Address& source = *addresses(step);
     const std::byte* const data = source.length > 0 ? resolve(source) : nullptr;
-    if (!program_.flag_slot->share(exchange_.turn, data, source.length)) [[unlikely]] {
-        state_ = program_.flag_slot->broken() ? ExecutionState::failed : state_;
+    if (!program_.flag_slots->share(exchange_.sequence, data, source.length)) [[unlikely]] {
+        state_ = program_.flag_slots->broken() ? ExecutionState::failed : state_;
         return false;
     }
     return true;
@@ -153,7 +155,7 @@ std::uint64_t Execution::offset(const Address& address) const {
                                                                 at_.iteration);
 }
 
-/// Where an address is that moves with the iterations, or that is a peer's.
+/// Returns where an address is that has a stride or that is a peer's.
 std::byte* Execution::resolve_moving(const Address& address) const {
     if (!address.of_peer) {
         return bases_[address.base] + offset(address);
@@ -165,13 +167,14 @@ std::byte* Execution::resolve_moving(const Address& address) const {
                                                 : offset(address));
 }
 
-/// The length in this iteration. REQUIRES: within a repeat.
+/// Returns the address's length in this iteration. REQUIRES: the position is within a repeat.
 std::uint64_t Execution::length(const Address& address) const {
     return program_.lowered.repeats[at_.repeat].length_at(address.length, at_.iteration);
 }
 
-/// May what was read of peers' memory go to ranks who do not see whether its owners had failed by
-/// then? Those on the same host see it.
+/// Returns whether the step may post its messages; otherwise the collective has failed. Messages
+/// may contain what was read from peers' memory, which is wrong if an owner had failed before the
+/// read. Ranks on the same host notice that themselves, but other ranks do not.
 inline bool Execution::may_leave(const Step& step) {
     if (program_.memory == nullptr ||
         program_.carriers[step.carrier]->peer_memory() == program_.memory ||
@@ -234,7 +237,8 @@ inline void Execution::reduce(const Step& step) {
     reduction_.combine(reduction_.context, operands, step.count, resolve(target), bytes);
 }
 
-/// Returns false for an operator of the program, which the engine's caller has to call.
+/// Reduces at once, unless the operator is the program's: then it returns false, and the engine's
+/// caller has to call the operator.
 inline bool Execution::reduce_now(const Step& step) {
     if (reduction_.foreign()) [[unlikely]] {
         state_ = ExecutionState::operator_due;
@@ -244,19 +248,21 @@ inline bool Execution::reduce_now(const Step& step) {
     return true;
 }
 
-/// An operator of the program gets whole vectors, so its messages are not given out in parts.
+/// Sets whether messages may be combined where they arrive, in parts: an operator of the program
+/// gets whole vectors.
 void Execution::bind_parts() {
     for (const std::uint32_t slot : program_.parts) {
         slots_[slot].read_on_arrival = !reduction_.foreign();
     }
 }
 
-/// Combines the parts of the message that have come with the other operands, in the order of its
-/// bytes. Returns false while more is to come, or if the message failed.
+/// Combines the parts of the message that have arrived with the other operands, in the order of the
+/// message's bytes. Returns false if the step must wait: more parts are to arrive, an operator of
+/// the program is due, or the message has failed.
 bool Execution::reduce_parts(const Step& step) {
     const graph::MessagePlan& plan = program_.lowered.messages[step.message];
     Message& message = slots_[plan.slot_at(at_.iteration)];
-    if (message.taken == 0 && message.state == MessageState::done) { // It came whole, to `data`.
+    if (message.taken == 0 && message.state == MessageState::done) { // All of it is at `data`.
         return reduce_now(step);
     }
     const Address* const sources = addresses(step) + 1;
@@ -278,7 +284,7 @@ bool Execution::reduce_parts(const Step& step) {
         state_ = message.state == MessageState::failed ? ExecutionState::failed : state_;
         return false;
     }
-    if (message.taken < message.bytes) { // The rest came in a line, to `data`.
+    if (message.taken < message.bytes) { // The rest is at `data`, and was not given out as a part.
         combine(message.data + message.taken, message.bytes - message.taken);
     }
     message.taken = 0;
@@ -292,7 +298,8 @@ void Execution::call_operator() {
     }
 }
 
-/// The first step of the repeat for its next iteration; after the last one, the step that follows.
+/// Returns the first step of the repeat, for its next iteration; after the last iteration, the step
+/// that follows the repeat.
 const Step* Execution::next_iteration(const Step* at) {
     const Step* const steps = program_.lowered.steps.data();
     at_.step = static_cast<std::uint32_t>(at - steps);

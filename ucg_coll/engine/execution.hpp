@@ -1,5 +1,6 @@
-// One run of a program: its messages, scratch memory and position. Made when a plan enters the
-// cache, started many times, never allocating again. A resource: messages in flight point into it.
+// One run of a program: its messages, scratch memory and position. An execution is made when a plan
+// enters the cache, and can be started many times without allocating. It can be neither copied nor
+// moved, since messages in flight point into it.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +16,20 @@
 
 namespace ucg::engine {
 
-/// First those that may be started, last those in progress: a compare tells.
+/// The state of an execution. States in which it may be started come first and those in which it is
+/// in progress come last, so that one comparison tells.
 enum class ExecutionState : std::uint8_t {
     idle,         ///< Never started.
     done,         ///< Complete: the output may be used.
     spoilt,       ///< Complete, but an operator of the program failed: the output is undefined.
     failed,       ///< A transport failed; the output is undefined. It is not started again.
-    queued,       ///< Started, but too many earlier collectives of the group are outstanding.
-    running,      ///< Waits for messages.
-    operator_due, ///< The program's operator has to be called before it goes on.
-    in_operator,  ///< Some thread is about that.
+    queued,       ///< Started, but cannot begin before earlier collectives have ended.
+    running,      ///< Has begun: waits for messages, flag slots or, where they help, peers.
+    operator_due, ///< Waits until somebody calls the program's operator.
+    in_operator,  ///< Some thread has taken the program's operator in order to call it.
 };
 
-/// What a run works on.
+/// The buffers and the operator of a run. Nothing in it is owned.
 struct Binding {
     std::byte* input = nullptr;
     std::byte* output = nullptr;
@@ -45,12 +47,14 @@ class Execution {
     bool in_progress() const { return state_ >= ExecutionState::queued; }
     bool startable() const { return state_ <= ExecutionState::spoilt; }
     const Program& program() const { return program_; }
-    /// What it is bound to.
+    /// Returns the operator that the execution is bound to.
     const Reduction& reduction() const { return reduction_; }
-    /// Do ranks help one another with it? Then each look at it may take as long as a unit.
+    /// Returns whether ranks help one another with this collective (helped.hpp). If so, each round
+    /// of progress on it may take as long as a unit of work.
     bool helps() const { return helped_ != nullptr; }
 
-    /// For the next start and those after it, until it is bound again. REQUIRES: not in progress.
+    /// Sets the buffers and the operator of the next start and of all after it, until it is called
+    /// again. REQUIRES: not in progress.
     void bind(const Binding& binding) {
         bind_buffers(binding.input, binding.output);
         reduction_ = binding.reduction;
@@ -59,24 +63,24 @@ class Execution {
         }
     }
 
-    /// The same with the reduction that it is bound to.
+    /// Like bind(), but keeps the operator.
     void bind_buffers(std::byte* input, std::byte* output) {
         base(graph::BufferKind::input) = input;
         base(graph::BufferKind::output) = output;
     }
 
-    /// Only the thread that waits for the collective may call its operator, until it says
-    /// otherwise: others leave it alone.
+    /// If `kept`, keeps the program's operator for the thread that waits for this collective:
+    /// Engine::take_operator() does not give it to other threads until this is called with false.
     void keep_operator(bool kept) { kept_ = kept; }
 
-    /// Once it is no longer in progress, Engine::take_ended() gives it out, with this; null: it
-    /// does not. REQUIRES: in progress.
+    /// Has Engine::take_ended() return this execution once it is no longer in progress.
+    /// take_listener() then returns `listener`. Null undoes this. REQUIRES: in progress.
     void tell_end(void* listener) { listener_ = listener; }
     void* take_listener() { return std::exchange(listener_, nullptr); }
 
-    /// Calls the operator for what is due, unless it has failed in this run. REQUIRES: taken from
-    /// the engine. The one call that needs no lock: nothing else touches a collective in that
-    /// state, nor what it reads.
+    /// Calls the operator for the reduction that is due, unless the operator has failed in this
+    /// run. This is the one call that needs no lock: nothing else touches a collective in that
+    /// state, or what the operator reads. REQUIRES: it was taken by Engine::take_operator().
     void call_operator();
 
   private:
@@ -88,17 +92,18 @@ class Execution {
 
     void lay_out_scratch();
     void begin_helped();
-    /// Does a unit, at most. Returns whether it did.
+    /// Does at most one unit of a helped collective. Returns whether it did one.
     bool advance_helped();
-    /// Issues instructions until one must wait, or the end.
+    /// Issues steps until one must wait or the collective has ended.
     void advance();
-    /// The same from the start of a program that is an exchange, whose turn is set.
+    /// Runs an exchange from its start until it must wait or has ended. REQUIRES: the sequence of
+    /// exchange_ is set.
     void exchange();
     [[gnu::noinline]] void await_exchange(std::size_t seen);
     [[gnu::noinline]] void await_operator(const graph::Step* at);
     void read_flag_slots();
     void fold_flag_slots(const graph::Step& step);
-    // What short collectives do is inlined in advance(), the rest is kept out of its way.
+    // What short collectives need is inlined in advance(); the rest is not.
     bool ready(const graph::Step& step);
     bool slot_ready(std::uint32_t slot);
     bool wait_over(const graph::Wait& wait);
@@ -111,15 +116,17 @@ class Execution {
     std::span<const graph::FlagSlotRead> unseen(std::uint32_t until) const {
         return {program_.lowered.flag_slots.data() + flag_slots_seen_, until - flag_slots_seen_};
     }
-    /// Where the next flag slot's place is to be written: the engine only reads there.
+    /// Returns where the transport writes the place of the next flag slot that has not been seen.
+    /// The engine only reads from the places.
     const std::byte** places() {
         return const_cast<const std::byte**>(bases_.data() + graph::kOwnBases + flag_slots_seen_);
     }
     std::byte*& base(graph::BufferKind buffer) { return bases_[static_cast<std::size_t>(buffer)]; }
     [[gnu::noinline]] std::uint64_t length(const graph::Address& address) const;
-    /// REQUIRES: within a repeat, or the address does not move.
+    /// Returns the address's offset in this iteration. REQUIRES: the position is within a repeat,
+    /// or the address has no stride.
     std::uint64_t offset(const graph::Address& address) const;
-    /// What the step writes, if anything, and what it reads behind that.
+    /// Returns the step's addresses: what it writes, if it writes anything, then what it reads.
     const graph::Address* addresses(const graph::Step& step) const {
         return program_.lowered.addresses.data() + step.first;
     }
@@ -138,16 +145,15 @@ class Execution {
 
     const Program& program_;
     std::vector<transport::Message> slots_;
-    std::unique_ptr<const std::byte*[]> operands_; // Of the reduction being issued.
+    std::unique_ptr<const std::byte*[]> operands_; // Room for the operands of one reduction.
     std::unique_ptr<std::byte, FreeScratch> scratch_;
-    std::unique_ptr<HelpedRun> helped_; // Instead of the steps, where ranks help one another.
+    std::unique_ptr<HelpedRun> helped_; // Runs instead of the steps, where ranks help one another.
     Reduction reduction_;
-    std::vector<std::byte*> bases_;                      // Flag slots so far as they are seen.
+    std::vector<std::byte*> bases_; // By Address::base; flag slots only once they are seen.
     std::byte* staging_buffers_[2] = {nullptr, nullptr}; // Of input and output; null: in place.
-    std::uint32_t flag_slots_seen_ = 0;
-    transport::FlagSlotExchange
-        exchange_;       // Its turn is that of the flag slots, where it takes one.
-    graph::Position at_; // Its step is set when the steps have been left.
+    std::uint32_t flag_slots_seen_ = 0;                  // How many have been seen, in order.
+    transport::FlagSlotExchange exchange_; // Its sequence is set at each start with flag slots.
+    graph::Position at_;                   // Its step is current only outside advance().
     std::uint32_t sequence_ = 0;
     ExecutionState state_ = ExecutionState::idle;
     bool kept_ = false;
@@ -156,7 +162,7 @@ class Execution {
     Execution* next_ = nullptr; // In the engine's list of those in progress, or of those ended.
 };
 
-// ---- exchanges, which are inlined where collectives start
+// ---- Exchanges: these functions are inlined where collectives start.
 
 inline void Execution::fold_flag_slots(const graph::Step& step) {
     std::byte* const* const bases = bases_.data();
@@ -164,7 +170,7 @@ inline void Execution::fold_flag_slots(const graph::Step& step) {
     const graph::Address* address = &target;
     const std::byte** const operands = operands_.get();
     std::uint32_t i = 0;
-    do { // At least two.
+    do { // A reduction has at least two operands.
         ++address;
         operands[i] = bases[address->base] + address->offset;
     } while (++i < step.count);
@@ -172,7 +178,8 @@ inline void Execution::fold_flag_slots(const graph::Step& step) {
                        target.length);
 }
 
-/// What follows the share, once all flag slots are there: no address moves.
+/// Runs the steps of an exchange that follow the share. Their addresses do not move. REQUIRES: all
+/// flag slots have been seen.
 inline void Execution::read_flag_slots() {
     for (const graph::Step* at = program_.lowered.steps.data() + 1;; ++at) {
         if (at->kind == graph::StepKind::finish) {
@@ -197,7 +204,7 @@ inline void Execution::read_flag_slots() {
 inline void Execution::exchange() {
     const graph::Address& source = program_.lowered.addresses.front();
     exchange_.data = bases_[source.base] + source.offset;
-    const std::size_t seen = program_.flag_slot->exchange(exchange_);
+    const std::size_t seen = program_.flag_slots->exchange(exchange_);
     if (seen == exchange_.reads.size()) [[likely]] {
         read_flag_slots();
     } else {

@@ -90,8 +90,9 @@ void HelpedRun::move_within_reach() {
     stand_in(output_, call_.output, call_.output_bytes);
 }
 
-/// Puts memory that peers reach in the place of a buffer that they do not. Where there is none the
-/// buffer stays, and who does not get at it says so.
+/// If peers do not reach `buffer`, replaces it by newly allocated memory with the same bytes, and
+/// returns true. If there is no memory, the buffer stays, and a peer that cannot reach it reports
+/// the error.
 bool HelpedRun::stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes) const {
     if (bytes == 0 || program_.help->reached(buffer, bytes)) [[likely]] {
         return false;
@@ -101,7 +102,7 @@ bool HelpedRun::stand_in(StandIn& place, std::byte*& buffer, std::uint64_t bytes
         return false;
     }
     place.buffer = buffer;
-    copy_bytes(place.bytes.get(), buffer, bytes); // Of an output some bytes may not be written.
+    copy_bytes(place.bytes.get(), buffer, bytes); // An output may be written only in part.
     buffer = place.bytes.get();
     return true;
 }
@@ -149,7 +150,8 @@ HelpedRun::Outcome HelpedRun::end() {
     return Outcome::over;
 }
 
-/// If a copy fails, what follows is not done: the next look says that all is broken.
+/// Goes on with the unit that this rank has taken. If a copy fails, the rest of the unit is left
+/// undone: Help::look() then returns State::broken.
 HelpedRun::Outcome HelpedRun::go_on() {
     if (do_unit() == Help::Copied::later) [[unlikely]] {
         return Outcome::waits;
@@ -179,7 +181,7 @@ std::byte* HelpedRun::own(const Slice& slice) const {
     return (slice.buffer == graph::BufferKind::input ? call_.input : call_.output) + slice.offset;
 }
 
-/// Null if it is neither this rank's nor mapped here.
+/// Returns where the slice is; null if it is a peer's and not mapped here.
 std::byte* HelpedRun::find(const Slice& slice) const {
     if (slice.buffer == graph::BufferKind::scratch) {
         return scratch_ + slice.offset;
@@ -191,7 +193,8 @@ std::byte* HelpedRun::find(const Slice& slice) const {
     return there == nullptr ? nullptr : there + slice.offset;
 }
 
-/// Finds the op's next operand, or brings it to `room`.
+/// Sets the pointer of the op's next operand: to the slice itself, or to `room`, to which it is
+/// copied, if the slice is not mapped here.
 Help::Copied HelpedRun::fetch(const Slice& slice, std::byte* room) {
     const std::byte*& pointer = pointers_[unit_->fetched];
     pointer = find(slice);

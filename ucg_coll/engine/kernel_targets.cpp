@@ -1,13 +1,15 @@
-// What Highway asks its library about the processor, answered here: loading libhwy.so runs a
-// calibration of its timers, some 4 ms at the start of every program, and nothing else of it is
-// used. A target that the compiler can build for and that is not known here is not chosen.
+// Answers here what Highway's headers ask libhwy.so about the processor. Nothing else of that
+// library is used, and loading it calibrates its timers, which takes some 4 ms at the start of
+// every program. A target that the compiler can build for but that is not known here is not chosen.
 #include <hwy/targets.h>
 
 namespace hwy {
 namespace {
 
 #if HWY_ARCH_X86
-/// As Highway defines them, which a kernel for that target may use.
+// Each of these functions returns whether the processor has all instructions that a kernel for the
+// target may use, as Highway defines the target.
+
 bool has_ssse3() {
     return __builtin_cpu_supports("ssse3") != 0;
 }
@@ -17,7 +19,8 @@ bool has_sse4() {
            __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("aes");
 }
 
-/// Also lzcnt and f16c, which clang 14 cannot ask for: every processor with AVX2 and BMI2 has them.
+/// Kernels for AVX2 may also use lzcnt and f16c, which clang 14 cannot ask for: every processor
+/// with AVX2 and BMI2 has them.
 bool has_avx2() {
     return has_sse4() && __builtin_cpu_supports("avx") && __builtin_cpu_supports("avx2") &&
            __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
@@ -45,7 +48,7 @@ int64_t detect() {
 }
 #endif
 
-int64_t pretended = 0; // By a test; 0: nothing.
+int64_t pretended = 0; // Targets that a test pretends to find; 0: none pretended.
 
 } // namespace
 

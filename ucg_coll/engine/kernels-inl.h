@@ -1,5 +1,6 @@
-// One pass over k operands, for any operator on lanes. Included by kernels_*.cpp once for each
-// instruction set, hence Highway's toggle in place of #pragma once.
+// The loop over k operands in one pass, for any operator on the lanes of vectors. This file is
+// included by kernels_*.cpp once for each instruction set, hence Highway's toggle in place of
+// #pragma once.
 //
 // An operator is a class with
 //     template <class D, class V> static V apply(D d, V left, V right)
@@ -31,7 +32,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 inline constexpr bool kOneLane = hn::MaxLanes(D()) == 1;
 
-/// Elements may lie at any address. Highway's loads of a single lane want it aligned.
+/// Loads a vector from any address. Highway's own loads of a single lane need it aligned.
 template <class D>
 HWY_INLINE hn::Vec<D> load(D d, const std::byte* from) {
     using T = hn::TFromD<D>;
@@ -55,9 +56,9 @@ HWY_INLINE void store(D d, hn::Vec<D> value, std::byte* to) {
     }
 }
 
-/// What one call combines; offsets below are in bytes from the start of every operand. The first
-/// two addresses are held apart: `operands` would be read again after every store, which may change
-/// it for all that the compiler knows, and most calls have no others.
+/// The arguments of one call. Offsets below are in bytes from the start of every operand. The first
+/// two operands have members of their own: the compiler must assume that a store changes
+/// `operands`, and would read it again after each, and most calls have no further operands.
 struct Fold {
     const std::byte* first;
     const std::byte* second;
@@ -66,7 +67,7 @@ struct Fold {
     std::byte* target;
 };
 
-/// The vector at `offset`, in a register.
+/// Returns the result for one vector at `offset`.
 template <class Apply, class D>
 HWY_INLINE hn::Vec<D> fold_vector(D d, const Fold& fold, std::size_t offset) {
     auto left = Apply::apply(d, load(d, fold.first + offset), load(d, fold.second + offset));
@@ -76,7 +77,8 @@ HWY_INLINE hn::Vec<D> fold_vector(D d, const Fold& fold, std::size_t offset) {
     return left;
 }
 
-/// Four vectors at a time hide the loop over the operands behind the loads.
+/// Combines and stores four vectors from `offset` on, `step` bytes each. With four at a time, the
+/// cost of the loop over the operands is hidden behind the loads.
 template <class Apply, class D>
 HWY_INLINE void fold_four(D d, const Fold& fold, std::size_t offset, std::size_t step) {
     const std::byte* const left = fold.first + offset;
@@ -99,17 +101,18 @@ HWY_INLINE void fold_four(D d, const Fold& fold, std::size_t offset, std::size_t
     store(d, fourth, to + 3 * step);
 }
 
-/// How far the target's first boundary of `step` bytes is, 0 if elements straddle boundaries.
+/// Returns how many bytes the first multiple of `step` lies behind the address `target`; 0 if
+/// elements straddle these multiples.
 template <typename T>
 HWY_INLINE std::size_t bytes_to_boundary(const std::byte* target, std::size_t step) {
     const std::size_t past = reinterpret_cast<std::uintptr_t>(target) % step;
     return past % sizeof(T) == 0 && past != 0 ? step - past : 0;
 }
 
-/// For ranges of at least one vector. The first and last vector may overlap those between, so that
-/// stores between are aligned and nothing is left over. Both are computed before anything is
-/// stored, since the target may be an operand, and stored last, with the values which the lanes
-/// that they share have already.
+/// Combines a range of at least one vector. The first and the last vector may overlap those
+/// between, so that stores between are aligned and no elements are left over. These two are
+/// computed before anything is stored, since the target may be an operand, and are stored last;
+/// lanes that they share with other vectors then have these values already.
 template <class Apply, class D>
 HWY_INLINE void fold_vectors(D d, const Fold& fold, std::size_t bytes) {
     const std::size_t step = hn::Lanes(d) * sizeof(hn::TFromD<D>);
@@ -147,7 +150,8 @@ HWY_NOINLINE void combine_any(const std::byte* const* operands, std::size_t oper
     }
 }
 
-/// The kernel: a CombineFn. One element of two ranks, the shortest of all, needs no vectors.
+/// The kernel, a CombineFn. The shortest case, one element of two operands, is handled without
+/// vectors.
 template <class Apply, typename T>
 void combine(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
              std::size_t bytes) {
@@ -164,7 +168,8 @@ inline CombineFn& kernel_of(KernelRow& row, ElementType type) {
     return row[static_cast<std::size_t>(type)];
 }
 
-/// Signed integers wrap around, so operators that are the same on bits for both share a kernel.
+/// Sets the kernels of an operator that gives signed and unsigned integers the same bits, since
+/// signed ones wrap around: both share a kernel.
 template <class Apply>
 void set_integers_by_bits(KernelRow& row) {
     kernel_of(row, ElementType::int8) = kernel_of(row, ElementType::uint8) =

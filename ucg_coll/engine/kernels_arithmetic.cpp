@@ -19,8 +19,9 @@ struct Sum {
     }
 };
 
-/// Highway has no products of bytes. Those at even places are the low halves of products of 16-bit
-/// lanes; those at odd places become high halves if one factor is left in place.
+/// Returns the products of bytes, which Highway does not have. Products at even places are the low
+/// halves of products of 16-bit lanes; those at odd places are high halves, if one of the two
+/// factors is left in its place.
 template <class D, class V>
 HWY_INLINE V multiply_bytes(D d, V left, V right) {
     if constexpr (kOneLane<D>) {

@@ -33,7 +33,7 @@ struct BitwiseXor {
     }
 };
 
-/// 1 in lanes that are not 0.
+/// Returns 1 in lanes that are not 0, and 0 in the others.
 template <class D, class V>
 HWY_INLINE V truth(D d, V value) {
     return hn::IfThenZeroElse(hn::Eq(value, hn::Zero(d)), hn::Set(d, hn::TFromD<D>{1}));
@@ -48,7 +48,7 @@ struct Logical {
     }
 };
 
-/// Bits have no lanes: one kernel serves all types.
+/// Sets the kernels of a bitwise operator. One kernel serves all types, since lanes do not matter.
 template <class Bitwise>
 void set_bitwise(KernelRow& row) {
     for (const ElementType type :

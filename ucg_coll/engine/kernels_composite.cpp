@@ -1,5 +1,5 @@
-// Kernels of elements that are several numbers: products of complex ones, and the pairs of a value
-// and where it was found. Sums of complex numbers are those of their parts.
+// Kernels for elements that consist of several numbers: products of complex numbers, and pairs of a
+// value and its index. Sums of complex numbers are sums of their parts.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@ T load(const std::byte* from) {
     return value;
 }
 
-/// By the definition, without the cases that C adds for infinities.
+/// A complex number. It is multiplied by the definition, without C's special cases for infinities.
 template <typename T>
 struct Complex {
     T real;
@@ -40,7 +40,7 @@ void multiply(void*, const std::byte* const* operands, std::size_t operand_count
     }
 }
 
-/// As C lays it out: there may be bytes behind the index.
+/// A value and its index, as C lays out a structure of both: there may be padding behind the index.
 template <typename Value, typename Index>
 struct Located {
     Value value;
@@ -61,7 +61,8 @@ struct Greater {
     }
 };
 
-/// Of equal values the one with the lowest index; where two do not compare, the left one.
+/// The kernel of minloc and maxloc. The result is, of equal values, the pair with the lowest index;
+/// where two values do not compare, the left pair.
 template <class Order, typename Pair>
 void locate(void*, const std::byte* const* operands, std::size_t operand_count, std::byte* target,
             std::size_t bytes) {
@@ -75,7 +76,7 @@ void locate(void*, const std::byte* const* operands, std::size_t operand_count, 
                 best = operands[k] + offset;
             }
         }
-        std::memmove(target + offset, best, sizeof(Pair)); // It may be the target.
+        std::memmove(target + offset, best, sizeof(Pair)); // `best` may be in the target.
     }
 }
 

@@ -14,14 +14,15 @@ HWY_BEFORE_NAMESPACE();
 namespace ucg::engine {
 namespace HWY_NAMESPACE {
 
-/// Not by comparing the number with itself: instruction sets differ in what Highway's Ne says then.
+/// Returns which lanes are NaN. The numbers are not compared with themselves, since the result of
+/// Highway's Ne for NaN differs between instruction sets.
 template <class D32, class V32>
 HWY_INLINE auto is_nan(D32 d, V32 bits) {
     const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFU));
     return hn::Lt(hn::Set(d, 0x7F800000U), magnitude);
 }
 
-/// The upper half of a single-precision number.
+/// The format bfloat16: the upper half of a single-precision number.
 struct Bfloat16 {
     template <class D32, class V32>
     static HWY_INLINE auto widen(D32, V32 bits) {
@@ -39,7 +40,7 @@ struct Bfloat16 {
     }
 };
 
-/// IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
+/// The format IEEE 754 binary16: 5 bits of exponent, 10 of fraction.
 struct Binary16 {
     static constexpr std::uint32_t kBias = 127 - 15; ///< Between the two exponents.
     static constexpr std::uint32_t kLeastNormal = (kBias + 1) << 23U;
@@ -53,8 +54,8 @@ struct Binary16 {
         const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFU));
         const auto shifted = hn::ShiftLeft<13>(magnitude);
         const auto normal = hn::Add(shifted, hn::Set(d, kBias << 23U));
-        // Fractions without a leading one get one, which is then taken away: no number on the way
-        // is subnormal in single precision, where processors may be told to take such for zero.
+        // A subnormal number gets a leading one, which is then subtracted, so that no intermediate
+        // result is subnormal in single precision: processors may be set to take those for zero.
         const auto one = hn::Set(d, kLeastNormal);
         const auto subnormal =
             hn::BitCast(d, hn::Sub(hn::BitCast(df, hn::Add(shifted, one)), hn::BitCast(df, one)));
@@ -71,7 +72,7 @@ struct Binary16 {
         const auto bits = hn::BitCast(d, value);
         const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 0x8000U));
         const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFU));
-        // The addition rounds the fraction of what will be subnormal to its last place.
+        // The addition rounds a fraction that becomes subnormal to its last place.
         constexpr std::uint32_t kAligns = (kBias + 23 - 10 + 1) << 23U;
         const auto aligns = hn::Set(d, kAligns);
         const auto subnormal = hn::Sub(
@@ -90,7 +91,7 @@ struct Binary16 {
     }
 };
 
-/// On 32-bit lanes that hold 16-bit numbers.
+/// Operators on 32-bit lanes that hold 16-bit numbers.
 template <class Format>
 struct SumOf {
     template <class D32, class V32>
@@ -130,7 +131,7 @@ HWY_INLINE auto to_16_bits(D d, V32 bits) {
     return hn::DemoteTo(d, hn::BitCast(hn::Rebind<std::int32_t, D>(), bits));
 }
 
-#if HWY_TARGET != HWY_SCALAR // It has no vectors, of which there could be halves.
+#if HWY_TARGET != HWY_SCALAR // HWY_SCALAR has no vectors with halves.
 template <class Wide, class D, class V>
 HWY_INLINE V apply_to_halves(D d, V left, V right) {
     const hn::Half<D> half;
@@ -149,7 +150,7 @@ HWY_INLINE V apply_to_lane(D d, V left, V right) {
     return to_16_bits(d, Wide::apply(wide, hn::PromoteTo(wide, left), hn::PromoteTo(wide, right)));
 }
 
-/// An operator on 32-bit lanes as one on 16-bit lanes.
+/// Makes an operator on 32-bit lanes one on 16-bit lanes.
 template <class Wide>
 struct Widened {
     template <class D, class V>

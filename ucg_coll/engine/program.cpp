@@ -16,7 +16,7 @@ using transport::Direction;
 using transport::SenderHelp;
 using transport::Transport;
 
-/// The transports of the peers that messages go to; each once, in the order of their numbers.
+/// Numbers the transports that carry messages of a schedule. `list` has each once, by its number.
 struct Carriers {
     transport::Routes routes;
     std::vector<Transport*> list = {};
@@ -44,7 +44,7 @@ Status check_routes(const LoweredSchedule& lowered, Rank rank, transport::Routes
     return {};
 }
 
-/// Does this rank receive from several and send no data itself?
+/// Returns whether this rank receives data from several ranks and sends none.
 bool gathers(const LoweredSchedule& lowered) {
     std::set<Rank> senders;
     for (const MessagePlan& message : lowered.messages) {
@@ -59,8 +59,8 @@ bool gathers(const LoweredSchedule& lowered) {
     return senders.size() > 1;
 }
 
-/// What senders do about the messages that come, by op: nothing for those that a reduction waits
-/// for, and all they can where this rank gathers.
+/// Returns, by op, whether the sender of a message helps to copy it: not if a reduction waits for
+/// it, in any case if this rank gathers, and otherwise if the sender has a processor to spare.
 std::vector<SenderHelp> find_help(const Schedule& schedule, const LoweredSchedule& lowered) {
     std::vector<SenderHelp> help(schedule.ops.size(),
                                  gathers(lowered) ? SenderHelp::wanted : SenderHelp::spare);
@@ -103,7 +103,7 @@ bool shares(const Schedule& schedule) {
                        [](const graph::Op& op) { return op.kind == graph::OpKind::share; });
 }
 
-/// One transport at the most reaches the memory of peers.
+/// Returns the peers' memory, which at most one transport reaches; null if none does.
 transport::PeerMemory* find_memory(transport::Routes routes) {
     for (Transport* route : routes) {
         if (transport::PeerMemory* memory = route == nullptr ? nullptr : route->peer_memory()) {
@@ -113,7 +113,8 @@ transport::PeerMemory* find_memory(transport::Routes routes) {
     return nullptr;
 }
 
-/// One transport at the most: that of the host.
+/// Returns the Help of the transport within the host, the only one that may have it; null if it has
+/// none.
 transport::Help* find_help(transport::Routes routes) {
     for (Transport* route : routes) {
         if (transport::Help* help = route == nullptr ? nullptr : route->help()) {
@@ -138,8 +139,9 @@ Status lay_out_staging(const Schedule& schedule, Program& program) {
     return {};
 }
 
-/// Peers' slices are reached: scratch by ranks that expose theirs, input and output by staging
-/// buffers.
+/// Checks that this rank reaches all slices of peers that its steps name: it needs a transport that
+/// reaches their memory, and, for inputs and outputs, a staging buffer in case they are not reached
+/// in place.
 Status check_reach(const Schedule& schedule, const Program& program) {
     const auto beyond = [&](const graph::Address& address) {
         const bool by_staging_buffer =
@@ -172,29 +174,29 @@ Status check_reach(const Schedule& schedule, const Program& program) {
 }
 
 /// One transport at the most has flag slots, those of the ranks that it reaches. A rank that
-/// reaches nobody by it takes no turn: nobody counts its turns.
-Status find_flag_slot(const Schedule& schedule, transport::Routes routes, Program& program) {
-    const auto has_flag_slot = [](Transport* route) {
+/// reaches nobody by it takes no sequence number: nobody counts them.
+Status find_flag_slots(const Schedule& schedule, transport::Routes routes, Program& program) {
+    const auto has_flag_slots = [](Transport* route) {
         return route != nullptr && route->flag_slots() != nullptr;
     };
-    const auto at = std::find_if(routes.begin(), routes.end(), has_flag_slot);
+    const auto at = std::find_if(routes.begin(), routes.end(), has_flag_slots);
     if (schedule.flag_slots && at != routes.end()) {
-        program.flag_slot = (*at)->flag_slots();
+        program.flag_slots = (*at)->flag_slots();
     }
-    const std::uint64_t there = program.flag_slot == nullptr ? 0 : program.flag_slot->bytes_max();
+    const std::uint64_t there = program.flag_slots == nullptr ? 0 : program.flag_slots->bytes_max();
     if (schedule.flag_slot_bytes > there) {
         return failure(Code::unsupported,
                        "rank {}: {} shares {} bytes on a flag slot, there is room for {}",
                        schedule.rank, schedule.algorithm, schedule.flag_slot_bytes, there);
     }
     for (const graph::FlagSlotRead& read : program.lowered.flag_slots) {
-        if (program.flag_slot == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
+        if (program.flag_slots == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
             return failure(Code::unsupported,
                            "rank {}: {} reads the flag slot of rank {}, which no transport reaches",
                            schedule.rank, schedule.algorithm, read.owner);
         }
     }
-    if (program.flag_slot == nullptr && shares(schedule)) {
+    if (program.flag_slots == nullptr && shares(schedule)) {
         return failure(Code::unsupported, "rank {}: {} shares on a flag slot, and there is none",
                        schedule.rank, schedule.algorithm);
     }
@@ -214,7 +216,7 @@ std::vector<std::uint32_t> slots_in_parts(const LoweredSchedule& lowered) {
     return slots;
 }
 
-/// May it stand in an exchange, behind the share?
+/// Returns whether a step of this kind may follow the share of an exchange.
 bool only_reads_flag_slots(StepKind kind) {
     switch (kind) {
     case StepKind::copy:
@@ -259,7 +261,7 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
     program.plan = plan;
     if (transport::Help* help = find_help(routes);
         schedule.helped && help != nullptr && !of_all.empty()) {
-        program.helped = helped_program(of_all, schedule.rank, *help); // It has scratch of its own.
+        program.helped = helped_program(of_all, schedule.rank, *help); // HelpedRun has the scratch.
         program.scratch_bytes = program.own_scratch_bytes = 0;
     }
     program.memory =
@@ -272,7 +274,7 @@ Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::u
         status = lay_out_staging(schedule, program);
     }
     if (status.ok()) {
-        status = find_flag_slot(schedule, routes, program);
+        status = find_flag_slots(schedule, routes, program);
     }
     if (!status.ok()) {
         return status;

@@ -1,5 +1,5 @@
-// Internal to ucg_coll/graph: finds the accesses of a repeat's body that may touch given bytes,
-// without a look at all of them.
+// Internal to ucg_coll/graph: finds those accesses of a repeat's body that may touch given bytes,
+// without looking at all accesses.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace ucg::graph {
 
-/// Slices by the buffer they are of, the way they move, and where they begin. Adding takes time
-/// O(log slices); finding that, and as much again for each slice that is found, as long as slices
-/// of one buffer are of about one length.
+/// An index of slices by buffer, stride and offset. Adding a slice takes time O(log slices).
+/// Finding takes O((1 + slices found) log slices), provided that the slices of one buffer are about
+/// equally long.
 class AccessIndex {
   public:
-    /// Whose slice it is: the caller's number.
+    /// The caller's number for a slice.
     using Id = std::uint32_t;
 
     void add(const Slice& slice, Id id) {
@@ -27,13 +27,14 @@ class AccessIndex {
         starts.longest = std::max(starts.longest, slice.length);
     }
 
-    /// Bytes [begin, end) of the first iteration; negative ones have no slices.
+    /// Bytes [begin, end) of a buffer, as in the first iteration. No slice has negative offsets.
     struct Range {
         std::int64_t begin = 0;
         std::int64_t end = 0;
     };
 
-    /// Appends to `found` those that intersect `range` in the buffer of `slice`, of that stride.
+    /// Appends to `found` the slices with stride `stride` that intersect `range` in the buffer of
+    /// `slice`.
     void find(const Slice& slice, Stride stride, Range range, std::vector<Id>& found) const {
         const auto buffer = buffers_.find({slice.owner, slice.buffer});
         if (buffer == buffers_.end()) {

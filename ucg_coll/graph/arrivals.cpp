@@ -1,5 +1,5 @@
-// Which reductions may combine a message where it arrives, in the transport's memory: the copy to
-// scratch that nothing but the reduction would read is left out.
+// Finds the reductions that may combine a message where it arrives, in the transport's memory. This
+// saves a copy to scratch that nothing but the reduction would read.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -15,17 +15,18 @@ struct Extent {
     std::uint64_t end = 0;
 };
 
-/// A message, and by what it comes.
+/// A message that has been posted, and its carrier.
 struct Posted {
     std::uint32_t message = 0;
     std::uint8_t carrier = 0;
 };
 
+/// A reduction that may combine a message where it arrives, if no other step reads the message.
 struct Candidate {
     std::size_t step = 0;
     Posted posted;
-    std::uint32_t arriving = 0;
-    Extent extent;
+    std::uint32_t arriving = 0; ///< Which operand the message brings.
+    Extent extent;              ///< Where the message lies over all iterations.
 };
 
 class Arrivals {
@@ -48,7 +49,7 @@ class Arrivals {
     }
 
   private:
-    /// Candidates, and what all others read of scratch.
+    /// Finds the candidates, and the parts of scratch that are read otherwise.
     void find() {
         std::size_t repeat = 0;
         for (std::size_t i = 0; i < lowered_.steps.size(); ++i) {
@@ -97,8 +98,9 @@ class Arrivals {
         }
     }
 
-    /// The receive into scratch that the step waits for and that was posted last before it: nothing
-    /// in between can hold the step up, nor does it read the message.
+    /// Returns the receive into scratch that the step waits for, if the step waits for nothing else
+    /// and only posts without waits lie between the two: these cannot hold the step up, nor do they
+    /// read the message.
     std::optional<Posted> awaited_next(std::size_t index) const {
         const Step& at = lowered_.steps[index];
         if (at.wait_count != 1 || at.flag_slots_until > 0) {
@@ -142,7 +144,7 @@ class Arrivals {
         }
     }
 
-    /// Sorted, and none touches the next.
+    /// Sorts reads_, and merges those that overlap or touch.
     void merge_reads() {
         std::sort(reads_.begin(), reads_.end(),
                   [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
@@ -173,10 +175,10 @@ class Arrivals {
     }
 
     LoweredSchedule& lowered_;
-    std::vector<std::uint32_t> message_of_slot_; // By first slots.
-    const Repeat* repeat_ = nullptr;             // Of the step that is looked at.
+    std::vector<std::uint32_t> message_of_slot_; // By the first slot of each message.
+    const Repeat* repeat_ = nullptr;             // The repeat of the step that is looked at.
     std::vector<Candidate> candidates_;
-    std::vector<Extent> reads_; // By others than the candidates, each of its own message.
+    std::vector<Extent> reads_; // What is read of scratch, but for each candidate's own message.
 };
 
 } // namespace

@@ -217,7 +217,8 @@ Schedule Builder::finish() {
     return std::exchange(schedule_, Schedule{});
 }
 
-/// What the caller handed in, fit to be stored: strides mean nothing outside a repeat.
+/// Returns a slice of the caller as it is stored, without a stride outside a repeat. Asserts that
+/// its length suits the open repeat.
 Slice Builder::checked(Slice slice) const {
     if (!in_repeat_) {
         slice.stride = Stride::fixed;
@@ -274,7 +275,8 @@ void Builder::store(std::uint32_t op, std::span<const Dependency> list) {
     schedule_.dependencies.insert(schedule_.dependencies.end(), list.begin(), list.end());
 }
 
-/// For the op that is being added. Each is taken once; noted_ tells without a search of the list.
+/// Adds to the list of the op that is being added a dependency on `on`, unless the list has it:
+/// noted_ tells without a search of the list.
 void Builder::depend(std::vector<Dependency>& list, OpId on) {
     ++look_count_;
     const auto self = static_cast<OpId>(schedule_.ops.size() - 1);
@@ -288,7 +290,8 @@ void Builder::depend(std::vector<Dependency>& list, OpId on) {
     }
 }
 
-/// For an op of the open repeat.
+/// Adds to the list of `op`, which is in the open repeat, a dependency on `earlier` as it runs
+/// `distance` iterations before, unless the list has it.
 void Builder::depend_on_earlier(OpId op, OpId earlier, std::uint32_t distance) {
     ++look_count_;
     const std::uint64_t key = std::uint64_t{op} << 32 | std::uint64_t{earlier} << 4 | distance;
@@ -331,8 +334,8 @@ void Builder::depend_on_history(std::vector<Dependency>& list, const Access& acc
     }
 }
 
-/// On all that the repeat did to the same bytes, but for what an op waits for in every iteration
-/// that is depended on.
+/// Adds dependencies on all ops of a past repeat whose accesses conflict with `access`, but for ops
+/// that another dependency waits for in each iteration.
 void Builder::depend_on_repeat(std::vector<Dependency>& list, const Access& access,
                                const PastRepeat& repeat) {
     const auto self = static_cast<OpId>(schedule_.ops.size() - 1);
@@ -400,7 +403,8 @@ void Builder::find_conflicts(const Access& later, std::uint32_t distance) {
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
 }
 
-/// Into `found_`: all slices of that stride that overlap() may be true of, and maybe others.
+/// Adds to `found_` all accesses of the body with that stride for which overlap() may return true,
+/// and possibly others.
 void Builder::find_overlaps(const Slice& later, Stride stride, std::uint32_t distance) {
     const auto find = [&](std::int64_t begin, std::uint64_t length) {
         body_index_.find(later, stride, {begin, begin + static_cast<std::int64_t>(length)}, found_);
@@ -419,7 +423,7 @@ void Builder::find_overlaps(const Slice& later, Stride stride, std::uint32_t dis
     case Stride::rotate: {
         const std::int64_t places = distance % repeat_.rotation;
         find(offset + places * segment, later.length);
-        find(offset + (places - repeat_.rotation) * segment, later.length); // Come round.
+        find(offset + (places - repeat_.rotation) * segment, later.length); // It has wrapped.
         break;
     }
     }
@@ -437,7 +441,7 @@ void Builder::record(const Access& access, std::uint32_t repeat) {
         return;
     }
     std::uint64_t offset = slice.offset;
-    while (offset < slice.end()) { // Every stretch in the slice, filling the gaps between them.
+    while (offset < slice.end()) { // All stretches within the slice; gaps become stretches.
         const auto next = past.lower_bound(offset);
         if (next == past.end() || next->first > offset) {
             const std::uint64_t end =
@@ -456,7 +460,7 @@ void Builder::record(const Access& access, std::uint32_t repeat) {
     }
 }
 
-/// The body's accesses, over all iterations.
+/// Records what the accesses of the body touch over all iterations.
 void Builder::record_repeat() {
     const auto number = static_cast<std::uint32_t>(past_repeats_.size());
     PastRepeat& past = past_repeats_.emplace_back();
@@ -471,7 +475,7 @@ void Builder::record_repeat() {
     past.dependencies = std::move(body_dependencies_);
 }
 
-/// Makes `offset` the border of two stretches if it lies within one.
+/// Splits the stretch that `offset` lies within, if any, into two at `offset`.
 void Builder::split(History& history, std::uint64_t offset) {
     auto stretch = history.upper_bound(offset);
     if (stretch == history.begin()) {
@@ -485,7 +489,8 @@ void Builder::split(History& history, std::uint64_t offset) {
     }
 }
 
-/// How far a slice of the open repeat's body is moved by its last iteration, or any.
+/// Returns the most bytes, over all iterations of the open repeat, by which a slice of the body is
+/// moved.
 std::uint64_t Builder::moves_by(Stride stride) const {
     switch (stride) {
     case Stride::fixed: return 0;
@@ -495,7 +500,7 @@ std::uint64_t Builder::moves_by(Stride stride) const {
     return 0;
 }
 
-/// All bytes that a slice of the open repeat's body touches over all iterations.
+/// Returns the range of bytes that a slice of the open repeat's body touches over all iterations.
 Slice Builder::covered(Slice slice) const {
     slice.length += moves_by(slice.stride);
     slice.stride = Stride::fixed;
@@ -518,7 +523,7 @@ bool Builder::overlap(const Slice& later, const Slice& earlier, std::uint32_t di
     return true;
 }
 
-/// In any turn of the rotation.
+/// Returns whether two rotating slices overlap at any position of the rotation.
 bool Builder::overlap_rotating(const Slice& later, const Slice& earlier,
                                std::uint32_t distance) const {
     for (std::uint32_t turn = 0; turn < repeat_.rotation; ++turn) {
@@ -533,7 +538,8 @@ bool Builder::overlap_rotating(const Slice& later, const Slice& earlier,
     return false;
 }
 
-/// Both are of the same memory: the index finds no others.
+/// Returns whether two accesses conflict. REQUIRES: both are of the same buffer, as those are that
+/// the index finds.
 bool Builder::conflict(const Access& later, const Access& earlier, std::uint32_t distance) const {
     return (later.writes || earlier.writes) && overlap(later.slice, earlier.slice, distance);
 }

@@ -1,6 +1,6 @@
-// Writes a Schedule op by op. Data dependencies are derived: an op depends on the earlier ops of
-// this rank that wrote what it reads, or that read or wrote what it writes. Only an order that no
-// slice shows (around signal and await) is given by hand.
+// Writes a Schedule op by op. The builder derives data dependencies: an op depends on the earlier
+// ops of this rank that wrote what it reads, or that read or wrote what it writes. Only an order
+// that slices do not show (around signal and await) is given by hand.
 //
 // Building takes time O(n log n) and memory O(n) in the ops with their operands and dependencies.
 // A builder writes one schedule and is not thread-safe.
@@ -20,7 +20,7 @@
 
 namespace ucg::graph {
 
-/// An op's index in the schedule, or kNoOp for an op that was not needed (zero bytes).
+/// An op's index in the schedule, or kNoOp for an op that was left out since it has no bytes.
 using OpId = std::uint32_t;
 inline constexpr OpId kNoOp = 0xffffffffU;
 
@@ -32,83 +32,86 @@ class Builder {
     Rank rank() const { return schedule_.rank; }
     Rank rank_count() const { return schedule_.rank_count; }
 
-    /// Slices of the own buffers.
+    /// Return slices of this rank's own input and output.
     Slice input(std::uint64_t offset, std::uint64_t length) const;
     Slice output(std::uint64_t offset, std::uint64_t length) const;
-    /// A new piece of scratch, aligned to a cache line.
+    /// Allocates a piece of scratch, aligned to a cache line.
     Slice scratch(std::uint64_t length);
-    /// A new piece of scratch that peers name. These pieces should be taken first: any other piece
-    /// that is taken before the last of them also lies in the memory that peers reach.
+    /// Allocates a piece of scratch that peers name. These pieces should be allocated first: any
+    /// other piece that is allocated before the last of them also lies in the memory that peers
+    /// reach.
     Slice shared_scratch(std::uint64_t length);
-    /// `rotation` pieces of scratch, one after the other, to be used with Stride::rotate in a
-    /// repeat of segments of `segment_bytes`.
+    /// Allocates `rotation` pieces of scratch of `segment_bytes` each, one after the other, and
+    /// returns the first with Stride::rotate, for a repeat of segments of that length.
     Slice rotating_scratch(std::uint64_t segment_bytes, std::uint32_t rotation);
 
     /// Says that peers' schedules name slices of this rank's buffers.
     void expose() { schedule_.exposed = true; }
 
-    /// Says that ranks help one another with this schedule, and reach one another's buffers by the
-    /// kernel. REQUIRES: called on all ranks, or on none.
+    /// Says that ranks help one another with this schedule (helped.hpp), and reach one another's
+    /// buffers by the kernel. REQUIRES: called on all ranks, or on none.
     void help() { schedule_.exposed = schedule_.helped = true; }
 
-    /// Each of these adds one op; `after` names further ops that must complete first (kNoOp is
-    /// skipped). With slices of zero length they add nothing and return kNoOp: both ends of a
-    /// message know its length, so both skip it.
+    /// Further ops that must complete before an op starts. kNoOp is skipped.
     using After = std::span<const OpId>;
+
+    /// Each function from here to share() adds one op and returns its index. If send(), recv(),
+    /// copy(), reduce() or publish() is given slices of no bytes, it adds nothing and returns
+    /// kNoOp: both ends of a message know its length, so both leave it out.
     OpId send(Rank peer, Slice source, After after = {});
     OpId recv(Rank peer, Slice target, After after = {});
-    /// Copies unless source and target are the same bytes.
+    /// Adds nothing, and returns kNoOp, if source and target are the same slice.
     OpId copy(Slice source, Slice target, After after = {});
-    /// The operands are in the order in which the operator combines them.
+    /// Combines the operands in the order given. A single operand is copied.
     OpId reduce(std::span<const Slice> operands, Slice target, After after = {});
     OpId signal(Rank peer, After after = {});
     OpId await(Rank peer, After after = {});
-    /// As await(), for a signal that says that peers have read `published`, own input or output: a
-    /// later op that writes it comes after this.
+    /// Like await(), for a signal by which `peer` says that it has read `published`, a slice of
+    /// this rank's input or output: later ops that write `published` depend on this one.
     OpId await_read(Rank peer, Slice published, After after = {});
-    /// Lets peers read `source`, own input or output, once they know of it by a signal after this.
-    /// REQUIRES: staging_buffer() was called.
+    /// Lets peers read `source`, a slice of this rank's input or output, after a signal that
+    /// depends on this op. REQUIRES: staging_buffer() was called.
     OpId publish(Slice source, After after = {});
-    /// Says that the collective takes a turn of the flag slots. REQUIRES: called on all ranks, or
-    /// on none.
+    /// Says that the collective uses the flag slots. REQUIRES: called on all ranks, or on none.
     void flag_slots() { schedule_.flag_slots = true; }
-    /// Shares `source`, an own slice that may be empty, with all peers. REQUIRES: flag_slots() was
-    /// called; this is the only share, and outside repeats.
+    /// Shares `source`, one of this rank's own slices, which may be empty, with all ranks of its
+    /// host. REQUIRES: flag_slots() was called; this is the only share, and outside repeats.
     OpId share(Slice source, After after = {});
-    /// A part of what a peer shares, for copy and reduce, which wait until it is there. REQUIRES:
-    /// flag_slots() was called; used outside repeats.
+    /// Returns a part of what `owner` shares, as an operand of copy() and reduce(), which wait
+    /// until the bytes have been shared. REQUIRES: flag_slots() was called; used outside repeats.
     static Slice flag_slot(Rank owner, std::uint64_t offset, std::uint64_t length) {
         return {offset, length, owner, BufferKind::flag_slot, Stride::fixed};
     }
-    /// Waits until a peer has shared. REQUIRES: as flag_slots().
+    /// Adds an op that waits until `peer` has shared. REQUIRES: flag_slots() was called; outside
+    /// repeats.
     OpId await_share(Rank peer, After after = {});
-    /// Sets the length of the staging buffers that stand in for buffers which peers do not reach in
-    /// place: no published slice may cross a multiple of it. Exposes this rank. REQUIRES: bytes >
-    /// 0.
+    /// Sets the length of the staging buffers that peers read instead of a buffer which they do not
+    /// reach in place: no published slice may cross a multiple of it. Exposes this rank. REQUIRES:
+    /// bytes > 0.
     void staging_buffer(std::uint64_t bytes);
 
-    /// Opens a repeat that covers `total_bytes` in segments of `segment_bytes`. Until end_repeat(),
-    /// slices handed in must be `first_segment` long, or parts of that if segment_bytes divides
-    /// total_bytes; advance() or rotate() marks how they move. If there is only one segment, no
-    /// Repeat is written and the ops stand as they are.
-    /// REQUIRES: no repeat is open, total_bytes > 0, segment_bytes > 0.
     struct Segments {
         std::uint64_t count = 0;
-        std::uint64_t first_segment = 0; ///< min(segment_bytes, total_bytes)
+        std::uint64_t first_segment = 0; ///< In bytes: min(segment_bytes, total_bytes).
     };
+    /// Opens a repeat that covers `total_bytes` in segments of `segment_bytes`. Until end_repeat(),
+    /// slices of ops must be `first_segment` long, or parts of that if segment_bytes divides
+    /// total_bytes; advance() or rotate() says how they move. If there is only one segment, no
+    /// Repeat is written, and the ops are written as they are.
+    /// REQUIRES: no repeat is open, total_bytes > 0, segment_bytes > 0.
     Segments begin_repeat(std::uint64_t total_bytes, std::uint64_t segment_bytes,
                           std::uint32_t rotation = 1);
-    /// Within the open repeat, `op` comes after `earlier` of `distance` iterations before; either
-    /// may stand first in the body. Does nothing if no repeat is written, or for kNoOp.
-    /// REQUIRES: 1 <= distance <= 15.
+    /// Says that `op` of the open repeat depends on `earlier`, an op of the same repeat, as it runs
+    /// `distance` iterations before; either op may come first in the body. Does nothing if no
+    /// repeat is written, or for kNoOp. REQUIRES: 1 <= distance <= 15.
     void after_earlier(OpId op, OpId earlier, std::uint32_t distance);
     void end_repeat();
 
-    /// The finished schedule; the builder is empty afterwards.
+    /// Returns the finished schedule; the builder is empty afterwards.
     Schedule finish();
 
-    /// How many earlier accesses and dependencies the builder has looked at so far in order to
-    /// derive dependencies. Tests measure by it what building costs.
+    /// Returns how many earlier accesses and dependencies the builder has looked at so far in order
+    /// to derive dependencies, by which tests measure the cost of building.
     std::uint64_t look_count() const { return look_count_; }
 
   private:
@@ -120,17 +123,18 @@ class Builder {
     struct Stretch { // The last accesses to one stretch of a buffer.
         std::uint64_t end = 0;
         OpId writer = kNoOp;
-        std::vector<OpId> readers;
-        /// Whose bodies' accesses are to be looked at, too: over all iterations several ops of one
-        /// touch the same bytes, in no single one, and do not wait for one another.
-        std::vector<std::uint32_t> repeats; ///< Into past_repeats_.
+        std::vector<OpId> readers; ///< Since that write.
+        /// Repeats, as indexes into past_repeats_, of which all accesses must be looked at, too: in
+        /// different iterations several ops of a body may touch the same bytes without waiting for
+        /// one another.
+        std::vector<std::uint32_t> repeats;
     };
-    /// A repeat that has ended: what its body's ops touch over all iterations.
+    /// A repeat that has ended, with what its body's ops touch over all iterations.
     struct PastRepeat {
         std::uint32_t first_op = 0;
         std::vector<Access> accesses;
-        AccessIndex index; ///< Of these.
-        std::vector<std::vector<Dependency>> dependencies;
+        AccessIndex index;                                 ///< Of `accesses`.
+        std::vector<std::vector<Dependency>> dependencies; ///< By op of the body.
     };
     static constexpr std::uint32_t kNoRepeat = 0xffffffffU;
     using History = std::map<std::uint64_t, Stretch>; // By start offset; stretches are disjoint.
@@ -141,8 +145,8 @@ class Builder {
     void depend_on_history(std::vector<Dependency>& list, const Access& access);
     void depend_on_body(std::vector<Dependency>& list, const Access& access);
     void depend_on_earlier_iterations();
-    /// Puts into `found_`, in order, the body's accesses that conflict with `later` when it runs
-    /// `distance` iterations on.
+    /// Sets `found_` to the accesses of the body, in order, that conflict with `later` when `later`
+    /// runs `distance` iterations after them.
     void find_conflicts(const Access& later, std::uint32_t distance);
     void find_overlaps(const Slice& later, Stride stride, std::uint32_t distance);
     void store(std::uint32_t op, std::span<const Dependency> list);
@@ -162,22 +166,23 @@ class Builder {
     Schedule schedule_;
     std::uint64_t shared_scratch_end_ = 0;
     std::map<std::pair<Rank, BufferKind>, History> histories_;
-    std::vector<OpId> noted_;  // By op: the last op whose dependencies include it.
-    std::vector<OpId> behind_; // By op: the last op that waits for it by way of another.
+    std::vector<OpId> noted_;  // By op: the last op that depends on it.
+    std::vector<OpId> behind_; // By op: the last op that waits for it through a dependency.
     std::vector<PastRepeat> past_repeats_;
     std::uint64_t look_count_ = 0;
-    // The open repeat: its accesses, and its ops' dependencies until they are complete.
+    // The open repeat: the accesses of its body, and the dependencies of its ops until all are
+    // known.
     std::vector<Access> body_;
     AccessIndex body_index_;
-    std::vector<AccessIndex::Id> found_; // Into body_.
-    std::unordered_set<std::uint64_t> earlier_noted_;
+    std::vector<AccessIndex::Id> found_;              // Indexes into body_.
+    std::unordered_set<std::uint64_t> earlier_noted_; // Dependencies on earlier iterations.
     std::vector<std::vector<Dependency>> body_dependencies_;
     Repeat repeat_;
     std::uint64_t repeat_total_ = 0;
     bool in_repeat_ = false;
 };
 
-/// The same slice, which moves from iteration to iteration as Stride says.
+/// Return `slice` with Stride::advance or Stride::rotate.
 inline Slice advance(Slice slice) {
     slice.stride = Stride::advance;
     return slice;

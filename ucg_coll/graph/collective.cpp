@@ -35,7 +35,8 @@ Status malformed(std::string_view field, std::string_view reason) {
 
 enum class Offsets { needed, unused };
 
-/// Block vectors have one entry per rank, or edge, and no block reaches beyond 2^64.
+/// Checks that block vectors have one entry per rank, or edge, and that no block ends beyond 64
+/// bits.
 Status validate_blocks(const Blocks& blocks, std::string_view field, std::size_t count,
                        Offsets offsets, std::string_view owners = "ranks") {
     if (blocks.bytes.size() != count) {
@@ -74,7 +75,7 @@ Status validate_edges(const Blocks& blocks, std::string_view field, Rank rank_co
     return validate_blocks(blocks, field, blocks.peers.size(), Offsets::needed, "peers");
 }
 
-/// A rank knows both ends of its edges to itself.
+/// Checks that a rank sends itself what it receives from itself: it knows both ends of these edges.
 Status validate_own_edges(const Request& request, Rank rank) {
     const auto lengths = [rank](const Blocks& blocks) {
         std::vector<std::uint64_t> own;
@@ -119,7 +120,7 @@ Status validate_neighborhood(const Request& request, Rank rank) {
     return status.ok() ? validate_rooms(request) : status;
 }
 
-/// The v-variants: which vectors `rank` must give.
+/// Checks the block vectors that `rank` must give, for collectives that have them.
 Status validate_vectors(const Request& request, Rank rank) {
     const auto ranks = static_cast<std::size_t>(request.rank_count);
     switch (request.collective) {
@@ -165,7 +166,7 @@ Status validate_elements(const Request& request) {
     return Status();
 }
 
-/// The root's own block is named twice; both must say the same.
+/// Checks that the root's own block, whose length is given twice, has the same length in both.
 Status validate_own_block(const Request& request, Rank rank) {
     if (rank != request.root || request.in_place) {
         return Status();

@@ -1,5 +1,5 @@
-// The collectives and their arguments in bytes: what a schedule must achieve. Data types are gone
-// at this level: a count of elements of a type is a number of bytes with a granularity.
+// The collectives and their arguments in bytes: what a schedule must achieve. There are no data
+// types at this level: a count of elements of a type is a number of bytes with a granularity.
 #pragma once
 
 #include <array>
@@ -53,21 +53,23 @@ inline constexpr std::array kCollectives = {
     Collective::neighbor_alltoallv,
 };
 
-/// MPI's word in lower case: "allreduce", "reduce_scatter_block", ...
+/// Returns MPI's name in lower case: "allreduce", "reduce_scatter_block", ...
 std::string_view name(Collective collective);
+/// Returns the collective with this name(), if there is one.
 std::optional<Collective> parse_collective(std::string_view text);
 
-/// Does it combine contributions with an operator?
+/// Returns whether the collective combines contributions with an operator.
 bool reduces(Collective collective);
-/// Does it have a root?
+/// Returns whether the collective has a root.
 bool rooted(Collective collective);
-/// May MPI_IN_PLACE be said of it?
+/// Returns whether MPI allows MPI_IN_PLACE for the collective.
 bool has_in_place(Collective collective);
-/// May ranks contribute blocks of different length (the v-variants and reduce_scatter)?
+/// Returns whether blocks may have different lengths (the v-variants and reduce_scatter).
 bool has_block_vectors(Collective collective);
 
-/// Block i lies at offsets[i] and is bytes[i] long, in bytes. One block per rank; of a
-/// neighbourhood collective one per edge, which goes to or comes from rank peers[i].
+/// The blocks of a buffer: block i lies at offsets[i] and is bytes[i] long, in bytes. There is one
+/// block per rank; in a neighbourhood collective there is one per edge, and it goes to or comes
+/// from rank peers[i].
 struct Blocks {
     std::vector<std::uint64_t> bytes;
     std::vector<std::uint64_t> offsets;
@@ -77,24 +79,24 @@ struct Blocks {
     bool operator==(const Blocks&) const = default;
 };
 
-/// An edge of a neighbourhood, and how many bytes a message of several edges has for its block. The
-/// k-th of two ranks is their k-th edge.
+/// An edge of a neighbourhood, with its room: the bytes for its block in a message that carries the
+/// blocks of several edges. The k-th EdgeRoom of a pair of ranks is for their k-th edge.
 struct EdgeRoom {
     Rank from = 0;
     Rank to = 0;
     std::uint64_t bytes = 0;
     bool operator==(const EdgeRoom&) const = default;
 };
-/// By which rooms are ordered.
+/// Returns the key by which rooms are ordered.
 inline std::pair<Rank, Rank> ends_of(const EdgeRoom& room) {
     return {room.from, room.to};
 }
 
-/// What goes between hosts along the edges of a neighbourhood, added up over all of them.
+/// What goes between hosts along the edges of a neighbourhood, in total over all hosts.
 struct Crossing {
-    std::uint64_t host_pairs = 0; ///< Ordered ones with an edge from one to the other.
-    std::uint64_t rank_pairs = 0; ///< The same of ranks.
-    std::uint64_t bytes = 0;      ///< Of rooms.
+    std::uint64_t host_pairs = 0; ///< Ordered pairs of hosts with an edge from one to the other.
+    std::uint64_t rank_pairs = 0; ///< Ordered pairs of ranks, on two hosts, with such an edge.
+    std::uint64_t bytes = 0;      ///< The sum of the rooms of these edges.
     bool operator==(const Crossing&) const = default;
 };
 
@@ -107,9 +109,8 @@ struct Crossing {
 ///   reduce_scatter_block                     one rank's block
 ///   gatherv, scatterv                        (local) this rank's own block; the root's blocks are
 ///                                            in `receive` (gatherv) or `send` (scatterv)
-///   alltoallv                                a block's length in the mean, as far as ranks have
-///                                            agreed on it, else 0; plans are chosen by it, and
-///                                            nothing else
+///   alltoallv                                the mean length of a block if ranks have agreed on
+///                                            it, else 0; it serves only to choose plans
 ///   barrier, allgatherv, reduce_scatter,
 ///   neighbor_alltoallv                       unused, 0
 ///
@@ -120,14 +121,15 @@ struct Crossing {
 /// another is what the other's k-th block from it receives. Blocks of `send` may overlap, as those
 /// of an allgather do.
 ///
-/// Ranks may have agreed on rooms for the blocks of neighbor_alltoallv that go between hosts:
-/// `crossing` then sums them up, and a rank has in `rooms` at least those that begin or end on its
-/// host, each as all others have it, ordered by `from` and then by `to`. They promise nothing:
-/// blocks may be longer or shorter, edges more or fewer.
+/// Ranks may have agreed on rooms for the blocks of neighbor_alltoallv that go between hosts. Then
+/// `crossing` sums them up, and `rooms` has at least those that begin or end on the rank's host,
+/// ordered by `from` and then by `to`; ranks that have the same room have it with the same bytes.
+/// Rooms promise nothing: blocks may be longer or shorter, and edges more or fewer.
 ///
 /// Buffers, as a schedule names them:
-///   input    this rank's contribution. bcast: the root's buffer. Absent where `in_place`.
-///   output   this rank's result. bcast: every other rank's buffer.
+///   input    this rank's contribution. bcast: the root's buffer. There is none where `in_place`,
+///            except for scatter(v).
+///   output   this rank's result. bcast: the buffer of every rank but the root.
 /// MPI_IN_PLACE (`in_place`; at the root only for rooted collectives, hence local there): the
 /// contribution is read from where MPI says it is in `output` — for allgather(v), gather(v) the
 /// rank's own block; for reduce, allreduce, scan, exscan, alltoall(v) the whole vector; for
@@ -141,10 +143,10 @@ struct Request {
     std::uint64_t element_bytes = 1; ///< Reductions may cut a vector only at multiples of this.
     bool in_place = false;
     bool commutative = true; ///< False: operands must be combined in rank order.
-    /// The call returns before its end: between its beginning and its end ranks may be busy with
-    /// other things. Plans are chosen by it.
+    /// Whether the call returns before the collective ends, so that ranks may be busy with other
+    /// things in between. It serves only to choose plans.
     bool nonblocking = false;
-    bool foreign_operator = false; ///< The operator is the program's: it alone may call it.
+    bool foreign_operator = false; ///< The operator is the program's, not one of the library's.
     Blocks send;
     Blocks receive;
     std::vector<EdgeRoom> rooms = {}; ///< neighbor_alltoallv (local).
@@ -153,16 +155,18 @@ struct Request {
     bool operator==(const Request&) const = default;
 };
 
-/// How many bytes `rank` reads and writes at the most: the extent of its buffers.
+/// The extents, in bytes, of a rank's input and output.
 struct BufferSizes {
     std::uint64_t input = 0;
     std::uint64_t output = 0;
     bool operator==(const BufferSizes&) const = default;
 };
+/// Returns the extents of the buffers of `rank`. REQUIRES: validate(request, rank).ok().
 BufferSizes buffer_sizes(const Request& request, Rank rank);
 
-/// Is the request well formed for `rank` (root in range, block vectors of the right length, lengths
-/// that are multiples of element_bytes where it reduces)? The message names the field.
+/// Returns ok if the request is well formed for `rank`: root in range, block vectors of the right
+/// length, lengths that are multiples of element_bytes where it reduces. Otherwise returns
+/// invalid_argument, with a message that names the field.
 Status validate(const Request& request, Rank rank);
 
 } // namespace ucg::graph

@@ -42,7 +42,8 @@ std::string node_name(Rank rank, std::uint32_t op) {
     return fmt::format("r{}_{}", rank, op);
 }
 
-/// Arrows follow time: from what completes first to what waits for it.
+/// Returns the arrows for the dependencies of an op. They point forwards in time: from the op that
+/// completes first to the op that waits for it.
 std::string dependency_arrows(const Schedule& schedule, std::uint32_t index) {
     std::string text;
     const IndexRange range = dependency_range(schedule, index);
@@ -59,7 +60,7 @@ std::string dependency_arrows(const Schedule& schedule, std::uint32_t index) {
     return text;
 }
 
-/// The repeat that begins at or before `op` and contains it.
+/// Returns the repeat that contains `op`; null if none does.
 const Repeat* repeat_of(const Schedule& schedule, std::uint32_t op) {
     for (const Repeat& repeat : schedule.repeats) {
         if (op >= repeat.first_op && op - repeat.first_op < repeat.op_count) {
@@ -100,7 +101,8 @@ std::string cluster(const Schedule& schedule) {
     return text + arrows + "  }\n";
 }
 
-/// Ends of one (is signal, from, to), in order: which nodes the k-th one joins.
+/// The nodes of the sending and of the receiving ends of all messages, or all signals, from one
+/// rank to another. The k-th of one list belongs to the k-th of the other.
 struct Ends {
     std::vector<std::string> out;
     std::vector<std::string> in;
@@ -139,7 +141,7 @@ std::string message_arrows(std::span<const Schedule> schedules) {
     return text;
 }
 
-/// From each rank's share to the ops that read it.
+/// Returns the arrows from each rank's share to the ops that read its flag slot.
 std::string flag_slot_arrows(std::span<const Schedule> schedules) {
     std::map<Rank, std::string> shares;
     for (const Schedule& schedule : schedules) {
@@ -153,8 +155,11 @@ std::string flag_slot_arrows(std::span<const Schedule> schedules) {
     for (const Schedule& schedule : schedules) {
         for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
             for (const Rank owner : flag_slots_read(schedule, schedule.ops[i])) {
-                text += fmt::format("  {} -> {} [color=darkgreen, constraint=false];\n",
-                                    shares[owner], node_name(schedule.rank, i));
+                const auto share = shares.find(owner);
+                if (share != shares.end()) { // Not every rank's schedule need be there.
+                    text += fmt::format("  {} -> {} [color=darkgreen, constraint=false];\n",
+                                        share->second, node_name(schedule.rank, i));
+                }
             }
         }
     }

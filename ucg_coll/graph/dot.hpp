@@ -8,7 +8,8 @@
 
 namespace ucg::graph {
 
-/// A digraph of the given ranks' programs. Messages between ranks that are both given are drawn.
+/// Returns a digraph of the given ranks' programs. It has the messages between any two of these
+/// ranks.
 std::string to_dot(std::span<const Schedule> schedules);
 
 } // namespace ucg::graph

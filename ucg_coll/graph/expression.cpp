@@ -16,8 +16,8 @@ Expression Expressions::combine(Expression left, Expression right) {
     return at->second;
 }
 
-/// How often each part occurs in `expression`. Parts are shared, so occurrences multiply; parents
-/// have larger numbers than their children, so one pass from the top counts them.
+/// Counts in uses_ how often each part occurs in `expression`. Parts are shared, so occurrences
+/// multiply; parents have larger numbers than their children, so one pass from the top counts them.
 void Expressions::count_uses(Expression expression) {
     for (const Expression part : reached_) {
         uses_[part] = 0;
@@ -29,7 +29,7 @@ void Expressions::count_uses(Expression expression) {
         const Node node = nodes_[reached_[i]];
         for (const Expression child : {node.left, node.right}) {
             if (child != kUndefined && uses_[child] == 0) {
-                uses_[child] = 1; // Only a mark, until the next loop.
+                uses_[child] = 1; // Only marks the part as reached; counting follows.
                 reached_.push_back(child);
             }
         }
@@ -70,7 +70,8 @@ std::optional<std::string> Expressions::find_miscount(Rank first, Rank last) con
     return std::nullopt;
 }
 
-/// REQUIRES: every leaf occurs once, so that the walk is no longer than the ranks.
+/// Returns which two ranks `expression` has in the wrong order, if any. REQUIRES: every leaf occurs
+/// once, so that the walk takes time in proportion to the ranks.
 std::optional<std::string> Expressions::find_disorder(Expression expression) const {
     std::vector<Expression> rest{expression};
     Rank previous = kNoRank;

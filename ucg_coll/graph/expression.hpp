@@ -13,12 +13,14 @@
 
 namespace ucg::graph::proof {
 
-/// A rank's contribution, or the operator applied to two expressions. Equal expressions have equal
-/// numbers. An expression stands for a whole vector: byte p of (a op b) is made of bytes p of a and
-/// b, and of nothing else, so that vectors may be cut anywhere without new expressions.
+/// The number of an expression: a rank's contribution, or the operator applied to two expressions.
+/// Equal expressions have equal numbers. An expression stands for a whole vector: byte p of
+/// (a op b) is made of bytes p of a and b, and of nothing else, so that vectors may be cut anywhere
+/// without new expressions.
 using Expression = std::uint32_t;
 inline constexpr Expression kUndefined = 0;
 
+/// All expressions that occur when the programs of `rank_count` ranks run.
 class Expressions {
   public:
     explicit Expressions(Rank rank_count)
@@ -26,11 +28,12 @@ class Expressions {
 
     static Expression leaf(Rank rank) { return static_cast<Expression>(rank) + 1; }
 
-    /// left op right, in this order. A reduction of k operands is combined from the left.
+    /// Returns left op right, with the operands in this order. A reduction of k operands is
+    /// combined from the left.
     Expression combine(Expression left, Expression right);
 
-    /// Why `expression` is not the contributions of ranks [first, last), each exactly once, and in
-    /// this order unless `commutative`. None if it is.
+    /// Returns why `expression` does not consist of the contributions of ranks [first, last), each
+    /// exactly once, and in this order unless `commutative`; nothing if it does.
     std::optional<std::string> find_problem(Expression expression, Rank first, Rank last,
                                             bool commutative);
 
@@ -49,9 +52,9 @@ class Expressions {
     Expression leaves_;
     std::vector<Node> nodes_; // By expression; children have smaller numbers.
     std::unordered_map<std::uint64_t, Expression> known_;
-    std::vector<std::uint8_t> uses_;  // By expression, of the one counted last: 0, 1, 2 for more.
-    std::vector<Expression> reached_; // Its parts.
-    std::set<std::tuple<Expression, Rank, Rank>> proven_;
+    std::vector<std::uint8_t> uses_;  // By expression: its uses as count_uses() found; 2 is "more".
+    std::vector<Expression> reached_; // The parts of the expression that count_uses() was given.
+    std::set<std::tuple<Expression, Rank, Rank>> proven_; // Those without a problem.
 };
 
 } // namespace ucg::graph::proof

@@ -10,10 +10,11 @@
 namespace ucg::graph {
 namespace {
 
-/// One rank's program, rewritten op by op.
+/// Rewrites one rank's program, op by op.
 class Rewriter {
   public:
-    /// `flag_slot_bytes`: of each rank; `readers`: of this rank's flag slot.
+    /// `flag_slot_bytes` has the bytes that each rank shares, and `readers` the ranks that read
+    /// this rank's flag slot.
     Rewriter(Schedule original, std::span<const std::uint64_t> flag_slot_bytes,
              std::span<const Rank> readers)
         : original_(std::move(original)), flag_slot_bytes_(flag_slot_bytes), readers_(readers),
@@ -37,19 +38,19 @@ class Rewriter {
         return std::move(result_);
     }
 
-    /// By op of the result: the op of the original that it stands for.
+    /// Returns, by op of the result, the op of the original that it stands for.
     proof::Origins origins() { return std::move(origins_); }
 
   private:
     using OpIds = std::vector<std::uint32_t>;
 
-    /// Where a peer's share comes to, and by which op.
+    /// The op that receives a peer's share, and the place to which it does.
     struct Arrival {
         std::uint32_t op = 0;
         std::uint64_t offset = 0; // In scratch.
     };
 
-    /// What the dependencies of op `index` have become.
+    /// Returns the ops of the result on which op `index` of the original depends.
     OpIds dependencies(std::uint32_t index) const {
         OpIds on;
         const IndexRange range = dependency_range(original_, index);
@@ -80,7 +81,8 @@ class Rewriter {
         return {offset, bytes, original_.rank, BufferKind::scratch, Stride::fixed};
     }
 
-    /// A copy is what is sent, so that nothing waits for the readers.
+    /// Writes a share as messages. A copy is sent, so that no op that changes the source waits for
+    /// the readers.
     void share(std::uint32_t index) {
         const Slice& source = original_.ops[index].source;
         OpIds on = dependencies(index);
@@ -111,7 +113,7 @@ class Rewriter {
             Slice& operand = result_.operands[op.first_operand + i];
             operand = received(operand);
         }
-        if (only_waits(op)) { // Still a local op, which holds up those behind it.
+        if (only_waits(op)) { // It stays a local op, which holds up the ops behind it.
             op.source = {0, 0, original_.rank, BufferKind::scratch, Stride::fixed};
         } else if (has_source(op.kind)) {
             op.source = received(op.source);
@@ -146,7 +148,7 @@ class Rewriter {
     std::span<const std::uint64_t> flag_slot_bytes_;
     std::span<const Rank> readers_;
     Schedule result_;
-    std::vector<OpIds> replaced_; // By op of the original.
+    std::vector<OpIds> replaced_; // By op of the original: the ops that others depend on instead.
     std::map<Rank, Arrival> arrivals_;
     proof::Origins origins_;
 };
@@ -173,7 +175,7 @@ std::vector<Rank> flag_slots_read(const Schedule& schedule, const Op& op) {
     case OpKind::signal:
     case OpKind::await:
     case OpKind::publish:
-    case OpKind::share: break; // No flag slot of a peer's.
+    case OpKind::share: break; // These name no flag slot of a peer.
     }
     return owners;
 }

@@ -9,28 +9,30 @@
 
 namespace ucg::graph {
 
-/// A peer's flag slot that is read.
+/// The read of a peer's flag slot.
 struct FlagSlotRead {
     Rank owner = kNoRank;
-    std::uint64_t bytes = 0; ///< From the flag slot's start; what is read may begin behind it.
+    std::uint64_t bytes = 0; ///< Bytes from the slot's start to the end of what is read.
 
     bool operator==(const FlagSlotRead&) const = default;
 };
 
-/// The ranks whose flag slots an op of `schedule` reads, or waits for; each once, in order of use.
+/// Returns the peers whose flag slots `op` of `schedule` reads or waits for; each once, in order of
+/// use.
 std::vector<Rank> flag_slots_read(const Schedule& schedule, const Op& op);
 
-/// Is it a copy of no bytes from a flag slot to nowhere?
+/// Returns whether the op only waits for a flag slot: whether it copies no bytes from one.
 inline bool only_waits(const Op& op) {
     return op.kind == OpKind::copy && op.source.buffer == BufferKind::flag_slot &&
            op.source.length == 0 && op.target.length == 0;
 }
 
-/// Schedules without flag slots that do the same by messages: for the proof, and as the
-/// meaning of a flag slot. A share becomes a copy and a send of that to each rank that reads it, or
-/// signals where it has no bytes; a reader receives the whole into scratch of its own before its
-/// first op that names it. Repeats are written out. REQUIRES: all ranks' schedules, in rank order,
-/// which verify accepts as far as their flag slots go. Time and memory O(ops + ranks * ranks).
+/// Returns schedules that do by messages what `schedules` do by flag slots. They define what a flag
+/// slot means, and verify proves them. A share becomes a copy to scratch and a send of that copy to
+/// each rank that reads the flag slot, or signals to these ranks where it has no bytes. A reader
+/// receives all shared bytes into its own scratch before its first op that names the flag slot.
+/// Repeats are written out. Takes time and memory O(ops + ranks * ranks). REQUIRES: `schedules` are
+/// those of all ranks, in rank order, and verify accepts their use of flag slots.
 std::vector<Schedule> with_messages(std::span<const Schedule> schedules);
 
 } // namespace ucg::graph

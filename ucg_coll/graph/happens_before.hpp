@@ -1,5 +1,5 @@
-// Internal to verify: which ops are ordered by dependencies, messages and signals. A send's
-// completion is known only by itself, see verify_order.
+// Internal to verify: which ops are ordered by dependencies, messages and signals. No op of another
+// rank implies that a send has completed, see verify_order.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,15 @@
 
 namespace ucg::graph::proof {
 
-/// Answers "is X ordered before Y" by a search backwards from Y, which looks at nothing that
-/// completed before X in the topological order. Mostly X is a dependency of Y and the search ends
-/// at once. Exact, unlike vector clocks, which would need a total order of each rank's ops.
+/// Answers whether an op X is ordered before an op Y by a search backwards from Y, which looks at
+/// nothing that completed before X in the topological order. Mostly X is a dependency of Y and the
+/// search ends at once. The answer is exact, unlike that of vector clocks, which would need a total
+/// order of each rank's ops.
 class HappensBefore {
   public:
     explicit HappensBefore(const World& world) : world_(world), seen_(world.op_count(), 0) {}
 
+    /// Returns whether x completes before y starts, whatever the order of arrival.
     bool ordered(OpRef x, OpRef y) {
         for (const Dependency dependency : world_.dependencies(y)) {
             if (world_.depended(y, dependency) == x) {
@@ -44,7 +46,8 @@ class HappensBefore {
         return false;
     }
 
-    /// `op` has completed: hence it has started, and so has the op that it received from.
+    /// Adds to the search what must have happened for `op` to have completed: its start, and, if it
+    /// receives, the start of the other end.
     void visit(OpRef op) {
         push(op);
         if (receives(world_.op(op).kind)) {

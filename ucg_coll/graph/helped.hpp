@@ -1,11 +1,12 @@
-// Schedules whose ranks help one another: what a late or busy rank still owes is done by whoever
-// comes. Each repeat is a part, each of its iterations a unit that one rank does, whoever that is.
+// Schedules whose ranks help one another: a rank that waits does work of ranks that are late or
+// busy. Each repeat of a schedule is a part, and each iteration of it is a unit, which any one rank
+// named by the part may do.
 //
-// The schedule says what each rank does where all do their own. What verify proves besides, for
-// those that are `helped`: units hang together with nothing else, so that any rank may do any of
-// them in any order, between the beginning of all ranks that the part names and the end of any of
-// these. Outside of repeats there are signals and awaits alone, since nobody else would do what is
-// there. A rank's collective has ended when all parts that name it are done, its own and others'.
+// The schedule says what each rank does if every rank does its own parts. For schedules that are
+// `helped`, verify also proves that units are independent: any rank may do any unit, in any order,
+// once all ranks that the part names have begun and until any of these has ended. Outside of
+// repeats there are only signals and awaits, since no other rank would do those ops. A rank's
+// collective has ended when all parts that name the rank are done, its own and those of others.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +16,14 @@
 
 namespace ucg::graph {
 
-/// Ranks that help one another count units in words of shared memory, and know one another's parts.
+/// The limits of helped schedules: ranks count the units of each part in a word of shared memory,
+/// and each rank holds the schedules of all ranks.
 inline constexpr Rank kHelpedRanksMax = 16;
 inline constexpr std::uint32_t kHelpedPartsMax = 16;                           ///< Of one rank.
 inline constexpr std::uint64_t kHelpedUnitsMax = (std::uint64_t{1} << 20) - 1; ///< Of one part.
 
-/// The ranks whose input or output the repeat reads or writes, and the schedule's own; rising.
+/// Returns, in rising order, the ranks that the repeat names: those whose input or output it reads
+/// or writes, and the schedule's own.
 std::vector<Rank> ranks_named(const Schedule& schedule, const Repeat& repeat);
 
 } // namespace ucg::graph

@@ -7,14 +7,16 @@
 
 namespace ucg::graph {
 
-/// Stretches are disjoint, sorted, and as long as they can be: two neighbours that continue each
-/// other are one. `T` is small and trivially copyable and has
-///   T skip(std::uint64_t bytes) const              the value of what lies `bytes` further on
+/// A map from each byte of a buffer to a value. Stretches are disjoint, sorted, and as long as they
+/// can be: two neighbours that continue each other are merged. `T` is small and trivially copyable
+/// and has
+///   T skip(std::uint64_t bytes) const
+///       returns the value of a stretch without its first `bytes`;
 ///   bool continued_by(const T& next, std::uint64_t bytes) const
-///                                                  do `bytes` of this and then `next` make one?
+///       returns whether a stretch of `bytes` with this value and then one with `next` make one.
 ///
-/// A sorted vector, not a tree: schedules have few stretches per buffer, seldom above a thousand,
-/// and moving those is cheaper than allocating nodes.
+/// The map is a sorted vector, not a tree: schedules have few stretches per buffer, seldom above a
+/// thousand, and moving those is cheaper than allocating nodes.
 template <typename T>
 class IntervalMap {
   public:
@@ -30,7 +32,7 @@ class IntervalMap {
         }
     }
 
-    /// Calls visit(stretch) for the parts that lie in [begin, end), in order.
+    /// Calls visit(stretch), in order, for each stretch within [begin, end), cut to that range.
     template <typename Visit>
     void visit(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
         if (begin >= end) {
@@ -41,7 +43,8 @@ class IntervalMap {
         }
     }
 
-    /// The parts in [begin, end), with offsets counted from `begin`.
+    /// Returns the stretches within [begin, end), cut to that range, with offsets counted from
+    /// `begin`.
     std::vector<Stretch> read(std::uint64_t begin, std::uint64_t end) const {
         std::vector<Stretch> parts;
         visit(begin, end, [&](Stretch part) {
@@ -52,8 +55,8 @@ class IntervalMap {
         return parts;
     }
 
-    /// Replaces [begin, begin + length of the parts) by `parts`, whose offsets count from `begin`.
-    /// REQUIRES: `parts` cover that range without gaps, inside the buffer.
+    /// Replaces [begin, begin + length of the parts) by `parts`, whose offsets are counted from
+    /// `begin`. REQUIRES: `parts` cover that range without gaps, inside the buffer.
     void write(std::uint64_t begin, const std::vector<Stretch>& parts) {
         if (parts.empty()) {
             return;
@@ -64,7 +67,7 @@ class IntervalMap {
         while (last < stretches_.size() && stretches_[last].begin < end) {
             ++last;
         }
-        // One neighbour to each side takes part, so that it can merge.
+        // One neighbour on each side is rewritten, too, so that it can be merged.
         const std::size_t from = first > 0 ? first - 1 : first;
         const std::size_t to = last < stretches_.size() ? last + 1 : last;
         fresh_.clear();
@@ -85,7 +88,7 @@ class IntervalMap {
     }
 
   private:
-    /// The first stretch that ends behind `offset`.
+    /// Returns the index of the first stretch that ends behind `offset`.
     std::size_t find(std::uint64_t offset) const {
         const auto at = std::partition_point(stretches_.begin(), stretches_.end(),
                                              [&](const Stretch& s) { return s.end <= offset; });

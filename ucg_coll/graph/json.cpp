@@ -68,8 +68,9 @@ Json op_json(const Schedule& schedule, std::uint32_t index) {
     return json;
 }
 
-/// A member of the document with the path that leads to it. The first mistake is kept in `status`,
-/// which all nodes of a document share; after it nodes read as defaults.
+/// A member of the document, or a missing one, with the path that leads to it. The first mistake is
+/// kept in `status`, which all nodes of a document share. Reading a node that is wrong or missing
+/// gives a default value.
 class Node {
   public:
     Node(const Json* json, std::string path, Status& status)
@@ -98,7 +99,8 @@ class Node {
         }
     }
 
-    /// Objects have these members and no others, so that a misspelt one is noticed.
+    /// Checks that the node is an object with no members but these, so that a misspelt one is
+    /// noticed.
     const Node& object(std::initializer_list<std::string_view> members) const {
         if (json_ == nullptr || !json_->is_object()) {
             fail("an object");
@@ -146,7 +148,7 @@ class Node {
         }
         return json_->get<std::string>();
     }
-    /// One of `choices`, by name.
+    /// Returns the one of `choices` whose name() the node is.
     template <typename T, std::size_t N>
     T choice(const std::array<T, N>& choices) const {
         const std::string text = string();
@@ -312,7 +314,7 @@ std::string to_json(const Schedule& schedule, int indent) {
                                    {"last_bytes", repeat.last_bytes},
                                    {"rotation", repeat.rotation}});
     }
-    // An algorithm's name that is not UTF-8 must not throw.
+    // Printing must not throw if the algorithm's name is not UTF-8.
     return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,11 +8,11 @@
 
 namespace ucg::graph {
 
-/// One JSON object; `indent` < 0 prints it on one line.
+/// Returns the schedule as one JSON object; with `indent` < 0 on one line.
 std::string to_json(const Schedule& schedule, int indent = 2);
 
-/// Fails with invalid_argument, naming the path of the offending member (for example
-/// "ops[3].target.offset: expected a non-negative integer").
+/// Returns the schedule that `text` describes. Fails with invalid_argument, naming the path of the
+/// member that is wrong (for example "ops[3].target.offset: expected a non-negative integer").
 Result<Schedule> parse_json(std::string_view text);
 
 } // namespace ucg::graph

@@ -1,4 +1,4 @@
-// What a lowered schedule can number.
+// The limits of what a lowered schedule can number.
 #include <limits>
 
 #include "ucg_coll/graph/lowering.hpp"
@@ -14,10 +14,10 @@ Status beyond(const Schedule& schedule, std::uint32_t op, std::string_view what,
                    schedule.rank, op, name(schedule.ops[op].kind), is, what, most);
 }
 
-/// How many addresses a step for `op` has.
+/// Returns how many addresses the step for `op` has in LoweredSchedule::addresses.
 std::uint64_t addresses(const Op& op) {
     if (has_peer(op.kind)) {
-        return 0; // A message has its own.
+        return 0; // A MessagePlan has its address itself.
     }
     return (has_operands(op.kind) ? op.operand_count : 0) + (has_source(op.kind) ? 1 : 0) +
            (has_target(op.kind) ? 1 : 0);
@@ -26,7 +26,8 @@ std::uint64_t addresses(const Op& op) {
 } // namespace
 
 Status check_limits(const Schedule& schedule) {
-    // An op has one step; a message also waits for its slot, and the end for the message.
+    // Waits are numbered: an op has one for each dependency; a message may also wait for its slot,
+    // and the end for the message.
     if (schedule.ops.size() > kOpsMax ||
         schedule.dependencies.size() > kNumbersMax - 2 * schedule.ops.size()) {
         return failure(Code::unsupported,

@@ -31,11 +31,11 @@ class Lowering {
     }
 
   private:
-    /// Messages of one kind from one rank to another are numbered in order on both sides.
+    /// A message that gets a step number. Both sides number the messages of one lane in order.
     struct Numbered {
-        std::uint64_t lane = 0; ///< Peer, direction and channel.
-        std::uint32_t message = 0;
-        std::uint32_t repeat = kNone; ///< That it is in.
+        std::uint64_t lane = 0;       ///< Peer, direction and channel.
+        std::uint32_t message = 0;    ///< Index into LoweredSchedule::messages.
+        std::uint32_t repeat = kNone; ///< The repeat that it is in.
 
         auto operator<=>(const Numbered&) const = default; // NOLINT(modernize-use-nullptr)
     };
@@ -224,7 +224,8 @@ class Lowering {
         append(step);
     }
 
-    /// Waits for flag slots, of ops that follow one another, become one step.
+    /// Adds the step of an op that only waits for a flag slot. Such ops that follow one another
+    /// become one step.
     void wait_for_flag_slot(Step step, Rank owner) {
         post_open_ = false;
         const std::uint32_t flag_slot = flag_slot_of(owner);
@@ -283,7 +284,8 @@ class Lowering {
             if (within && long_completed(message, dependency, index)) {
                 continue;
             }
-            // What was waited for in one iteration says nothing of the next.
+            // A wait on an earlier iteration's message is never left out: that an iteration has
+            // waited for one says nothing about the message of another iteration.
             if (dependency.distance == 0 && !learn(number, within)) {
                 continue;
             }
@@ -293,14 +295,16 @@ class Lowering {
         }
     }
 
-    /// That the message has completed: of this iteration, or for ever. False if that is known.
+    /// Notes that the message has completed: in this iteration if `within` a repeat, else for good.
+    /// Returns false if this was known.
     bool learn(std::uint32_t message, bool within) {
         const std::uint32_t until = within ? number_of(*repeat_) : kForever;
         return std::exchange(known_[message], until) != until;
     }
 
-    /// That iteration's slot has been taken again, by one that waited for it. An op that stands
-    /// further on in the body has not taken this iteration's yet.
+    /// Returns whether the message of `distance` iterations before must have completed, since a
+    /// later iteration's message has taken its slot, for which it waited. If the message's op comes
+    /// after `index` in the body, it has not been posted in this iteration yet.
     static bool long_completed(const MessagePlan& message, const Dependency& dependency,
                                std::uint32_t index) {
         return dependency.distance >= message.mask + (dependency.op < index ? 1U : 2U);
@@ -313,7 +317,8 @@ class Lowering {
         result_.steps.push_back(step);
     }
 
-    /// The end waits for every message that no step outside repeats has waited for.
+    /// Adds the last step, which waits for every message that no step outside repeats has waited
+    /// for.
     void finish() {
         const Step end = step_at(static_cast<std::uint32_t>(schedule_.ops.size()));
         for (std::size_t i = 0; i < result_.messages.size(); ++i) {
@@ -330,12 +335,12 @@ class Lowering {
     LoweredSchedule result_;
     std::vector<std::uint32_t> message_of_op_;
     std::vector<Numbered> numbered_;
-    std::vector<std::uint32_t> known_; ///< By message: in which repeat's iteration it is known to
-                                       ///< have completed, kForever, or kNone.
+    std::vector<std::uint32_t> known_; ///< By message: the repeat in the current iteration of which
+                                       ///< it is known to have completed, kForever, or kNone.
     std::unordered_map<Rank, std::uint32_t> flag_slot_of_; ///< Into LoweredSchedule::flag_slots.
     std::uint32_t flag_slots_awaited_ = 0;                 ///< How many a step has waited for.
-    const Repeat* repeat_ = nullptr;
-    bool post_open_ = false; ///< The last step is a post that may grow.
+    const Repeat* repeat_ = nullptr; ///< The repeat of the op that is being lowered, if any.
+    bool post_open_ = false; ///< Whether the last step is a post to which messages can be added.
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// Lowered schedules for people to read.
+// The text form of lowered schedules, for people.
 #include <fmt/format.h>
 
 #include "ucg_coll/graph/lowering.hpp"
@@ -69,7 +69,7 @@ class Printer {
                            : "");
     }
 
-    /// Of whom those are that have to be there.
+    /// Returns the ranks whose flag slots the step waits for, or an earlier one has waited for.
     std::string flag_slots(const Step& step) const {
         std::string text;
         for (std::uint32_t i = 0; i < step.flag_slots_until; ++i) {
@@ -93,7 +93,8 @@ class Printer {
         return fmt::format("{} {}{}, step {}, slot {}\n", verb, message.peer, bytes, steps, slots);
     }
 
-    /// As slice_text() has them, whose rank is not known here.
+    /// Returns the text of a slice as slice_text() writes it. The schedule's rank is not known
+    /// here, so kNoRank stands for it.
     std::string slice(const Address& address) const {
         constexpr Rank kSelf = kNoRank;
         Slice slice;

@@ -35,7 +35,7 @@ void find_path(const Network& network, Rank from, Rank to, std::vector<Edge>& pa
     std::uint32_t source = network.node_of[static_cast<std::size_t>(from)];
     std::uint32_t target = network.node_of[static_cast<std::size_t>(to)];
     std::size_t up = 0;
-    while (source != target) { // Who stands later has not more above it in common.
+    while (source != target) { // The node that comes later cannot be above the other.
         if (source > target) {
             path.insert(path.begin() + static_cast<std::ptrdiff_t>(up++), {source, false});
             source = network.nodes[source].parent;

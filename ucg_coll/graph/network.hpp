@@ -1,5 +1,5 @@
-// The links between the machines of a group's ranks, as a tree: what verify orders messages on, and
-// what a simulation makes them share.
+// The links between the machines of a group's ranks, as a tree. verify proves that messages follow
+// one another on them, and simulations have messages share them.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace ucg::graph {
 
-/// Switches and machines. Each node but the first has a link, in both directions, to its parent,
-/// which stands before it.
+/// A tree of switches and machines. Each node but the first has a link, in both directions, to its
+/// parent, which comes before it.
 struct Network {
     struct Node {
         std::string name;
-        std::uint32_t parent = 0; ///< Of node 0 not looked at.
-        double ns_per_byte = 0;   ///< Of its link, one way; 0: not known, never in the way.
+        std::uint32_t parent = 0; ///< Unused for node 0.
+        double ns_per_byte = 0;   ///< Of its link, one way; 0: not known, and never a limit.
 
         bool operator==(const Node&) const = default;
     };
     std::vector<Node> nodes;
-    std::vector<std::uint32_t> node_of; ///< By rank: its machine.
+    std::vector<std::uint32_t> node_of; ///< By rank: the node that is its machine.
     std::uint32_t at_once = 1;          ///< How many messages verify lets an edge carry at a time.
 
     bool operator==(const Network&) const = default;
@@ -30,20 +30,21 @@ struct Network {
 /// One direction of the link above a node.
 struct Edge {
     std::uint32_t node = 0;
-    bool down = false; ///< From the parent to the node.
+    bool down = false; ///< True: from the parent to the node; false: from the node to the parent.
 
     std::uint32_t index() const { return 2 * node + (down ? 1 : 0); }
     bool operator==(const Edge&) const = default;
 };
 
-/// Is it a tree, and is each of `rank_count` ranks at a node of it? Says what is not so.
+/// Returns ok if the network is a tree and has a node for each of `rank_count` ranks; otherwise
+/// invalid_argument, with a message that says what is wrong.
 Status check(const Network& network, Rank rank_count);
 
-/// The edges that a message passes, in this order; none between ranks of one machine. `path` is
-/// emptied first. REQUIRES: check(network, ...).ok().
+/// Sets `path` to the edges that a message passes, in this order; none between ranks of one
+/// machine. REQUIRES: check(network, ...).ok().
 void find_path(const Network& network, Rank from, Rank to, std::vector<Edge>& path);
 
-/// "s0 -> s1"
+/// Returns the names of an edge's ends: "s0 -> s1".
 std::string describe(const Network& network, Edge edge);
 
 } // namespace ucg::graph

@@ -1,11 +1,12 @@
-// Internal to ucg_coll/graph: who is known to have entered, and who leaves only later, per event.
+// Internal to ucg_coll/graph: for each event, the ranks that are known to have entered the
+// collective, and those that leave it only later.
 #pragma once
 
 #include "ucg_coll/graph/verify_internal.hpp"
 
 namespace ucg::graph::proof {
 
-/// A set of ranks for each start and completion of an op, as rows of bits.
+/// Sets of ranks, one for each start and each completion of an op, as rows of bits.
 class RankSets {
   public:
     explicit RankSets(const World& world)
@@ -36,11 +37,11 @@ class RankSets {
     std::vector<std::uint64_t> bits_;
 };
 
-/// Ranks that have entered the collective for certain when an event happens. A completed send tells
-/// its own rank nothing about the receiver.
+/// Returns, for each event, the ranks that are certain to have entered the collective when it
+/// happens. A send that has completed tells its own rank nothing about the receiver.
 RankSets entered(const World& world);
 
-/// Ranks that leave the collective for certain only after an event.
+/// Returns, for each event, the ranks that are certain to leave the collective only after it.
 RankSets leave_later(const World& world);
 
 } // namespace ucg::graph::proof

@@ -8,8 +8,8 @@ namespace ucg::graph {
 
 namespace {
 
-/// Writes a schedule out, op by op. Every op of the original has `count` copies, `pitch` apart,
-/// from index `first` on: one for an op outside repeats.
+/// Writes out the repeats of a schedule. Each op of the original has `count` copies in the result,
+/// from index `first` on, `pitch` apart; an op outside repeats has one copy.
 class Unroller {
   public:
     explicit Unroller(const Schedule& original) : original_(original) {}

@@ -20,7 +20,7 @@ enum class BufferKind : std::uint8_t {
     input,
     output,
     scratch,
-    flag_slot, ///< A line on which its rank shares bytes with all others of its host:
+    flag_slot, ///< A cache line on which its rank shares bytes with all others of its host:
                ///< OpKind::share.
 };
 inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,
@@ -36,7 +36,7 @@ inline constexpr std::array kStrides = {Stride::fixed, Stride::advance, Stride::
 
 /// Bytes [offset, offset + length) of a buffer. `owner` is the rank whose buffer it is. It may be
 /// another rank than the schedule's own only where the two share memory, and for input and output
-/// only after the owner has published the bytes. As a source, a flag slot is named by peers alone.
+/// only after the owner has published the bytes. Only peers of the owner read a flag slot.
 struct Slice {
     std::uint64_t offset = 0;
     std::uint64_t length = 0;
@@ -48,28 +48,30 @@ struct Slice {
     bool operator==(const Slice&) const = default;
 };
 
-/// Bytes [from, from + length) of `slice`.
+/// Returns bytes [from, from + length) of `slice`. REQUIRES: they lie within it.
 Slice part(Slice slice, std::uint64_t from, std::uint64_t length);
 
 enum class OpKind : std::uint8_t {
-    send,    ///< A message: `source` to `peer`.
-    recv,    ///< A message: from `peer` into `target`.
-    copy,    ///< `source` to `target`; either may be a peer's slice.
+    send,    ///< Sends `source` to `peer`.
+    recv,    ///< Receives a message from `peer` into `target`.
+    copy,    ///< Copies `source` to `target`; either may be a peer's slice.
     reduce,  ///< Combines the operands, in the order written and from the left, into `target`. The
              ///< first operand may be `target` itself; no other may overlap it.
-    signal,  ///< No bytes: what precedes it here happens before what follows its await at `peer`.
-    await,   ///< The other end of a signal.
-    publish, ///< Peers may read `source`, own input or output, after a signal that depends on
+    signal,  ///< Carries no bytes: ops that it depends on happen before those that depend on its
+             ///< await at `peer`.
+    await,   ///< Waits for a signal from `peer`.
+    publish, ///< Lets peers read `source`, own input or output, after a signal that depends on
              ///< this. If they do not reach the buffer in place, its bytes are copied to a staging
              ///< buffer that they do reach: see Schedule::staging_buffer_bytes.
-    share, ///< Copies `source`, own input, output or scratch, to `target`, the start of the own
-           ///< flag slot. An op that names a peer's flag slot starts after that peer's share has
-           ///< completed, without a signal; a copy of no bytes from a flag slot only waits for
-           ///< that. A rank shares at most once, outside repeats, and may leave while peers read.
+    share,   ///< Copies `source`, own input, output or scratch, to `target`, the start of the own
+             ///< flag slot. An op that names a peer's flag slot starts after that peer's share has
+             ///< completed, without a signal; a copy of no bytes from a flag slot only waits for
+             ///< that. A rank shares at most once, outside repeats, and may leave while peers read.
 };
 
-/// Which fields of an op mean something. No switch over kinds has a default: an op that is added
-/// does not compile until everyone who looks at ops has said what it means to them.
+/// Returns whether ops of this kind use Op::source. The functions below answer the same for other
+/// fields and properties. No switch over kinds has a default, so that code with a new kind does not
+/// compile until every reader of ops says what the kind means.
 constexpr bool has_source(OpKind kind) {
     switch (kind) {
     case OpKind::send:
@@ -109,7 +111,7 @@ constexpr bool has_peer(OpKind kind) {
     }
     return false;
 }
-/// Is the op the end of a message or signal from which it leaves?
+/// Returns whether the op is the sending end of a message or signal.
 constexpr bool is_outgoing(OpKind kind) {
     switch (kind) {
     case OpKind::send:
@@ -136,7 +138,7 @@ constexpr bool has_operands(OpKind kind) {
     }
     return false;
 }
-/// Is the op a signal or its await, which carry no bytes?
+/// Returns whether the op is a signal or its await, which carry no bytes.
 constexpr bool is_order_only(OpKind kind) {
     switch (kind) {
     case OpKind::signal:
@@ -151,9 +153,9 @@ constexpr bool is_order_only(OpKind kind) {
     return false;
 }
 
-/// Messages and signals are matched by order: the k-th send from a to b meets the k-th recv at b
-/// from a; the k-th signal from a to b meets the k-th await at b of a. Signals and messages are
-/// counted apart.
+/// One operation of a schedule. Messages and signals are matched by order: the k-th send from a to
+/// b meets the k-th recv at b from a; the k-th signal from a to b meets the k-th await at b of a.
+/// Signals and messages are counted apart.
 struct Op {
     Slice source; ///< send, copy, publish, share
     Slice target; ///< recv, copy, reduce, share
@@ -168,13 +170,14 @@ struct Op {
 };
 static_assert(sizeof(Op) <= 64);
 
-/// The bits of a Dependency limit how many ops a schedule has, and how far back iterations depend.
+/// The limits, given by the bits of a Dependency, on the ops of a schedule and on how many
+/// iterations back a dependency goes.
 inline constexpr std::uint32_t kOpsMax = 1U << 28;
 inline constexpr std::uint32_t kRotationMax = 15;
 
-/// The op that has it may not start before `op` has completed. `distance` is 0, or, between two ops
-/// of one Repeat, how many iterations earlier `op` runs. If an op outside a Repeat depends on one
-/// inside, it waits for all iterations.
+/// A dependency of an op, which may not start before `op` has completed. `distance` is 0, or,
+/// between two ops of one Repeat, how many iterations earlier `op` runs. If an op outside a Repeat
+/// depends on an op inside, it waits for all iterations.
 struct Dependency {
     std::uint32_t op : 28 = 0;
     std::uint32_t distance : 4 = 0;
@@ -198,7 +201,7 @@ struct Repeat {
 
     bool operator==(const Repeat&) const = default;
 
-    /// Where bytes that begin at `offset` in the first iteration begin in iteration `k`.
+    /// Returns the offset in iteration `k` of a slice that has `offset` in the first.
     std::uint64_t offset_at(std::uint64_t offset, Stride stride, std::uint64_t k) const {
         switch (stride) {
         case Stride::fixed: break;
@@ -208,8 +211,8 @@ struct Repeat {
         return offset;
     }
 
-    /// The length in iteration `k` of a slice that is `length` long in the first. Only whole
-    /// segments are shorter in the last iteration.
+    /// Returns the length in iteration `k` of a slice that is `length` long in the first. Only
+    /// whole segments are shorter in the last iteration.
     std::uint64_t length_at(std::uint64_t length, std::uint64_t k) const {
         return k + 1 == iterations && length == segment_bytes ? last_bytes : length;
     }
@@ -227,23 +230,26 @@ struct Schedule {
     Rank rank = 0;
     Rank rank_count = 1;
     bool in_place = false;
-    /// Peers name slices of this rank, or it names theirs, so its buffers are made known first.
+    /// Whether peers name slices of this rank, or it names theirs, so that its buffers are made
+    /// known to them first.
     bool exposed = false;
-    bool flag_slots = false; ///< Some rank shares. The same on all ranks.
-    /// A rank that waits may run an iteration of another rank's repeat that names both ranks: see
-    /// helped.hpp. Ranks reach one another's buffers by the kernel. The same on all ranks.
+    bool flag_slots = false; ///< Whether the collective uses flag slots. The same on all ranks.
+    /// Whether ranks help one another: a rank that waits may run an iteration of another rank's
+    /// repeat that names both ranks, see helped.hpp. Ranks reach one another's buffers by the
+    /// kernel. The same on all ranks.
     bool helped = false;
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
     std::uint64_t scratch_bytes = 0;
-    /// The last bytes of scratch, as many as this, which no peer of an exposed rank names: only the
-    /// others have to lie where peers reach. Each slice lies in one part, in all iterations.
+    /// How many of the last bytes of an exposed rank's scratch no peer names; only the bytes before
+    /// them have to lie where peers reach. Each slice lies in one of the two parts, in all
+    /// iterations.
     std::uint64_t own_scratch_bytes = 0;
     std::uint64_t flag_slot_bytes = 0; ///< How many bytes this rank shares.
     std::uint64_t element_bytes = 1;
-    /// If peers do not reach a buffer in place, they find its published byte x at byte
-    /// x mod staging_buffer_bytes of a staging buffer; no published slice crosses a multiple of
-    /// that. 0: nothing is published, and peers name scratch alone. The same on all ranks.
+    /// The length of a staging buffer. If peers do not reach a buffer in place, they find its
+    /// published byte x at byte x mod staging_buffer_bytes of a staging buffer; no published slice
+    /// crosses a multiple of that. 0: nothing is published. The same on all ranks.
     std::uint64_t staging_buffer_bytes = 0;
     std::vector<Op> ops;
     std::vector<Dependency> dependencies;
@@ -252,28 +258,30 @@ struct Schedule {
 
     bool operator==(const Schedule&) const = default;
 
-    /// Where the own part of scratch begins. REQUIRES: own_scratch_bytes <= scratch_bytes.
+    /// Returns the offset of the part of scratch that no peer names. REQUIRES: own_scratch_bytes <=
+    /// scratch_bytes.
     std::uint64_t own_scratch() const { return scratch_bytes - own_scratch_bytes; }
 };
 
-/// The dependencies of op `index`: [first, last) into Schedule::dependencies.
+/// A range [first, last) of indexes.
 struct IndexRange {
     std::uint32_t first = 0;
     std::uint32_t last = 0;
 };
+/// Returns the range of Schedule::dependencies that holds the dependencies of op `index`.
 IndexRange dependency_range(const Schedule& schedule, std::uint32_t index);
 
-/// What `op` combines; empty where it has no operands.
+/// Returns the slices that `op` combines; none if it is no reduction.
 inline std::span<const Slice> operands_of(const Schedule& schedule, const Op& op) {
     return std::span(schedule.operands)
         .subspan(op.first_operand, has_operands(op.kind) ? op.operand_count : 0);
 }
 
-/// The slice that `slice` of the body of `repeat` names in iteration `k`.
+/// Returns the slice that `slice`, of an op in the body of `repeat`, names in iteration `k`.
 Slice at_iteration(const Slice& slice, const Repeat& repeat, std::uint64_t k);
 
-/// The same program with every Repeat written out, for verification and for pictures of small
-/// cases. Takes memory in proportion to the iterations.
+/// Returns the same program with every Repeat written out, for verification and for pictures of
+/// small cases. Takes memory in proportion to the iterations.
 Schedule unroll(const Schedule& schedule);
 
 std::string_view name(OpKind kind);

@@ -11,7 +11,7 @@ bool publishes(const Schedule& schedule, BufferKind buffer) {
     });
 }
 
-/// Staging buffers behind so many bytes of scratch.
+/// Returns the layout of staging buffers behind `scratch_bytes` of scratch.
 StagingLayout layout_behind(const Schedule& schedule, std::uint64_t scratch_bytes) {
     StagingLayout layout;
     layout.total_bytes = scratch_bytes;
@@ -41,7 +41,7 @@ class Rewriter {
     Schedule rewrite(const Schedule& original) const {
         Schedule schedule = unroll(original);
         schedule.scratch_bytes = layouts_[static_cast<std::size_t>(schedule.rank)].total_bytes;
-        schedule.own_scratch_bytes = 0; // Staging buffers lie behind it, and are named by peers.
+        schedule.own_scratch_bytes = 0; // Peers name the staging buffers, which lie behind it.
         schedule.staging_buffer_bytes = 0;
         for (Op& op : schedule.ops) {
             if (op.kind == OpKind::publish) {

@@ -19,7 +19,7 @@ bool is_word_character(char c) {
            c == '-' || c == '.';
 }
 
-/// A word as it is, anything else in double quotes with \" \\ and \xHH.
+/// Returns a word as it is, and any other text in double quotes, with \" \\ and \xHH.
 std::string quoted(std::string_view text) {
     bool plain = !text.empty();
     for (const char c : text) {
@@ -60,8 +60,8 @@ constexpr std::uint64_t kDistanceMax = 15;
 constexpr std::uint64_t kOpMax = kOpsMax - 1;
 constexpr std::uint64_t kOperandsMax = 0xffff;
 
-/// Reads the text line by line, one token at a time. The first mistake is kept; after it everything
-/// reads as empty, so that callers need to look only now and then.
+/// Reads the text line by line, one token at a time. The first mistake is kept; after it all tokens
+/// read as empty, so that not every caller has to check for failure.
 class Parser {
   public:
     explicit Parser(std::string_view text) : rest_(text) {}
@@ -96,15 +96,16 @@ class Parser {
     void fail(std::string_view expected);
     bool failed() const { return !status_.ok(); }
 
-    std::string_view rest_; // Lines not yet begun.
+    std::string_view rest_; // The lines behind line_.
     std::string_view line_;
-    std::size_t column_ = 0; // Into line_.
+    std::size_t column_ = 0; // The cursor, as an index into line_.
     std::size_t line_number_ = 0;
     Status status_;
     Schedule schedule_;
 };
 
-/// Goes to the next line that is not empty and not a comment.
+/// Goes to the next line that is not empty and not a comment. Returns false if there is none, or
+/// after a mistake.
 bool Parser::next_line() {
     while (!rest_.empty() && !failed()) {
         const std::size_t end = rest_.find('\n');
@@ -127,7 +128,8 @@ void Parser::skip_space() {
     }
 }
 
-/// The token at the cursor: digits, a word, "->", "..", or one character.
+/// Moves the cursor over white space and returns the token at the cursor: digits, a word, "->",
+/// "..", or one character; empty at the end of the line and after a mistake.
 std::string_view Parser::peek_token() {
     if (failed()) {
         return {};
@@ -172,7 +174,7 @@ void Parser::fail(std::string_view expected) {
     if (failed()) {
         return;
     }
-    const std::string_view token = peek_token(); // Also goes to its column.
+    const std::string_view token = peek_token(); // This also moves the cursor to it.
     const std::string found = token.empty() ? "the end of the line" : fmt::format("\"{}\"", token);
     status_ = failure(Code::invalid_argument, "line {}, column {}: expected {}, found {}",
                       line_number_, column_ + 1, expected, found);
@@ -194,7 +196,7 @@ std::uint64_t Parser::number(std::string_view what, std::uint64_t max) {
     return value;
 }
 
-/// A rank; "-1" for none.
+/// Reads a rank, or "-1" for none.
 Rank Parser::rank() {
     if (accept("-")) {
         static_cast<void>(number("1", 1));
@@ -290,7 +292,7 @@ void Parser::parse_header() {
     }
 }
 
-/// The body of the repeat read last must be there by now.
+/// Checks that all ops of the repeat that was read last have been read.
 void Parser::close_repeat() {
     if (failed() || schedule_.repeats.empty()) {
         return;
@@ -342,7 +344,7 @@ OpKind Parser::parse_kind() {
 }
 
 Stride Parser::parse_stride() {
-    // A stride follows its slice at once.
+    // No white space may come between a slice and its stride.
     const char here = column_ < line_.size() ? line_[column_] : ' ';
     if (here == '+' || here == '%') {
         ++column_;

@@ -91,10 +91,10 @@ Status check_requests(std::span<const Schedule> schedules, std::span<const Reque
     return Status();
 }
 
-/// Writes the repeats out and numbers the ops.
+/// Writes the repeats out and numbers the ops of all ranks.
 Status lay_out(World& world) {
     const std::size_t ranks = world.originals.size();
-    world.unrolled.reserve(ranks); // Pointers into it must hold.
+    world.unrolled.reserve(ranks); // Pointers into it must stay valid.
     std::uint64_t total = 0;
     for (std::size_t i = 0; i < ranks; ++i) {
         const Schedule& original = world.originals[i];
@@ -115,7 +115,7 @@ Status lay_out(World& world) {
     return Status();
 }
 
-/// Peers reckon with each other's staging buffers.
+/// Checks that staging buffers are equally long on all ranks, since peers compute places in them.
 Status check_staging_buffers(const World& world) {
     const Schedule& first = world.originals.front();
     for (const Schedule& schedule : world.originals) {
@@ -131,7 +131,7 @@ Status check_staging_buffers(const World& world) {
     return Status();
 }
 
-/// What can be said of each rank's schedule by itself, and of the ranks' requests.
+/// Checks that the ranks' requests agree, and each rank's schedule and its lowering by themselves.
 Status check_each(const World& world) {
     Status status = check_agreement(world);
     for (Rank rank = 0; status.ok() && rank < world.rank_count(); ++rank) {

@@ -1,11 +1,13 @@
-// verify, meaning of a barrier: no rank leaves before every rank has entered.
+// The step of verify that proves the meaning of a barrier: no rank leaves before every rank has
+// entered.
 #include "ucg_coll/graph/rank_sets.hpp"
 #include "ucg_coll/graph/verify_internal.hpp"
 
 namespace ucg::graph::proof {
 namespace {
 
-/// A rank leaves when all its ops have completed.
+/// Returns whether `rank` knows, when all its ops have completed and it leaves, that `other` has
+/// entered. `sets` is entered(world).
 bool hears_of(const World& world, const RankSets& sets, Rank rank, Rank other) {
     const auto at = static_cast<std::size_t>(rank);
     for (OpRef op = world.base[at]; op < world.base[at + 1]; ++op) {

@@ -1,6 +1,6 @@
-// verify, network: messages that pass one link the same way follow one another, in one row or in as
-// many as the network says. With one, a link carries one of them at a time, at its full rate, and
-// none waits in a switch.
+// The step of verify that proves, for a network, that messages which pass one link in the same
+// direction follow one another, in one row or in as many as the network says. With one row, a link
+// carries one message at a time, at its full rate, and no message waits in a switch.
 #include <algorithm>
 
 #include "ucg_coll/graph/happens_before.hpp"
@@ -8,7 +8,8 @@
 namespace ucg::graph::proof {
 namespace {
 
-/// By edge: the sends of bytes that pass it, in an order in which they may start.
+/// Returns, by edge, the sends of messages with bytes that pass it, in an order in which they may
+/// start.
 std::vector<std::vector<OpRef>> list_users(const World& world) {
     std::vector<std::vector<OpRef>> users(world.network->nodes.size() * 2);
     std::vector<Edge> path;
@@ -24,17 +25,18 @@ std::vector<std::vector<OpRef>> list_users(const World& world) {
     return users;
 }
 
-/// Rows of messages, each of which follows the one before it in its row: as few as there can be,
-/// which is the most messages of which no two are ordered (Dilworth). Fewest rows are most pairs of
-/// neighbours, found as matchings are, by augmenting paths, one message after another.
+/// The fewest rows into which messages can be put so that each message follows the one before it in
+/// its row. By Dilworth's theorem their number is that of the largest set of messages of which no
+/// two are ordered. The fewest rows have the most pairs of neighbours, so they are found like a
+/// maximum matching, by augmenting paths, one message after another.
 class Rows {
   public:
-    /// `messages` in an order in which they may start.
+    /// REQUIRES: `messages` are in an order in which they may start.
     Rows(const World& world, HappensBefore& before, std::span<const OpRef> messages)
         : world_(world), before_(before), messages_(messages), next_(messages.size(), kNone),
           previous_(messages.size(), kNone), claims_(messages.size(), kNone) {}
 
-    /// Puts the next message into a row; false if it takes one more than `most`.
+    /// Puts the next message into a row. Returns false if there are then more than `most` rows.
     bool add(std::uint32_t most) {
         const std::uint32_t added = count_++;
         if (!find_place(added)) {
@@ -50,13 +52,14 @@ class Rows {
         return earlier < later && (before_.ordered(x, y) || before_.ordered(world_.match[x], y));
     }
 
-    /// Behind the last of a row, or behind a message whose successor finds another place.
+    /// Puts `added` behind the last message of a row, or behind a message whose successor finds
+    /// another place. Returns false if it needs a row of its own.
     bool find_place(std::uint32_t added) {
         std::fill(claims_.begin(), claims_.end(), kNone);
         displaced_.assign(1, added);
         for (std::size_t i = 0; i < displaced_.size(); ++i) {
             const std::uint32_t message = displaced_[i];
-            // The oldest first: others may need the younger ones.
+            // The oldest one that fits is taken: later messages may need the younger ones.
             const auto last = std::find_if(lasts_.begin(), lasts_.end(), [&](std::uint32_t one) {
                 return follows(one, message);
             });
@@ -77,7 +80,8 @@ class Rows {
         return false;
     }
 
-    /// Who is displaced leaves its place to who claimed that, up to the one that is added.
+    /// Puts `message` behind `place`. Then the message that has claimed the place which `message`
+    /// left moves there, and so on, until `added` has a place.
     void settle(std::uint32_t place, std::uint32_t message, std::uint32_t added) {
         while (true) {
             const std::uint32_t left = previous_[message];
@@ -94,12 +98,12 @@ class Rows {
     const World& world_;
     HappensBefore& before_;
     std::span<const OpRef> messages_;
-    std::uint32_t count_ = 0;              ///< How many are in rows.
-    std::vector<std::uint32_t> next_;      ///< In the row; kNone at its end.
-    std::vector<std::uint32_t> previous_;  ///< Likewise.
-    std::vector<std::uint32_t> lasts_;     ///< Of all rows.
-    std::vector<std::uint32_t> claims_;    ///< By message: who would come right behind it.
-    std::vector<std::uint32_t> displaced_; ///< Who needs a place, by the search so far.
+    std::uint32_t count_ = 0;              ///< How many messages are in rows.
+    std::vector<std::uint32_t> next_;      ///< By message: the next in its row, or kNone.
+    std::vector<std::uint32_t> previous_;  ///< By message: the one before it in its row, or kNone.
+    std::vector<std::uint32_t> lasts_;     ///< The last messages of all rows.
+    std::vector<std::uint32_t> claims_;    ///< By message: which one is to come right behind it.
+    std::vector<std::uint32_t> displaced_; ///< The messages that need a place in this search.
 };
 
 Status reject_meeting(const World& world, std::span<const OpRef> users, std::size_t index,

@@ -1,4 +1,5 @@
-// verify, flag_slots: what the messages that a flag slot stands for do not show.
+// The step of verify that checks the use of flag slots, as far as the messages do not show it that
+// stand for flag slots in the other steps.
 #include <algorithm>
 
 #include "ucg_coll/graph/flag_slots.hpp"
@@ -40,7 +41,7 @@ class FlagSlotCheck {
                        &op - schedule.ops.data(), name(op.kind), reason);
     }
 
-    /// Null outside of repeats.
+    /// Returns the repeat that `op` is in; null if it is in none.
     static const Repeat* repeat_of(const Schedule& schedule, const Op& op) {
         const auto index = static_cast<std::uint32_t>(&op - schedule.ops.data());
         const auto at = std::find_if(
@@ -53,7 +54,8 @@ class FlagSlotCheck {
         return repeat_of(schedule, op) != nullptr;
     }
 
-    /// In all iterations. Of a repeat without any check_structure() will complain.
+    /// Returns the end of a slice of `op`, the highest one of all iterations. A repeat without
+    /// iterations, or without a rotation, is left for check_structure() to reject.
     static std::uint64_t end_of(const Schedule& schedule, const Op& op, const Slice& slice) {
         const Repeat* repeat = repeat_of(schedule, op);
         if (repeat == nullptr || repeat->iterations == 0 || repeat->rotation == 0) {
@@ -65,7 +67,8 @@ class FlagSlotCheck {
                          at_iteration(slice, *repeat, last).end()});
     }
 
-    /// In the schedule by messages the scratch is longer: what they bring comes there.
+    /// Checks that an own scratch slice of a schedule with flag slots lies in the scratch. Later
+    /// steps would not notice: with_messages() makes the scratch longer, for what messages bring.
     static Status check_scratch(const Schedule& schedule, const Op& op, const Slice& slice) {
         const bool own = slice.buffer == BufferKind::scratch && slice.owner == schedule.rank;
         if (!schedule.flag_slots || !own || end_of(schedule, op, slice) <= schedule.scratch_bytes) {
@@ -117,7 +120,7 @@ class FlagSlotCheck {
             if (status.ok() && has_target(op.kind) && op.kind != OpKind::share) {
                 status = check_slice(schedule, op, op.target, false);
             }
-            // Where the operands are no range of the array, check_ops says so.
+            // If the operands are not a range of the array, check_structure() says so.
             const bool reduces =
                 has_operands(op.kind) &&
                 std::uint64_t{op.first_operand} + op.operand_count <= schedule.operands.size();

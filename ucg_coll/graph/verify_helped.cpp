@@ -1,4 +1,5 @@
-// verify, help: what one rank may do for another stands by itself.
+// The step of verify that proves, where ranks help one another, that the units which one rank may
+// do for another are independent.
 #include <algorithm>
 
 #include "ucg_coll/graph/helped.hpp"
@@ -29,15 +30,15 @@ std::vector<Rank> ranks_named(const Schedule& schedule, const Repeat& repeat) {
 namespace proof {
 namespace {
 
-/// What a unit does with bytes of somebody's input or output.
+/// An access of a unit to bytes [begin, end) of some rank's input or output.
 struct Access {
-    std::size_t place = 0;
+    std::size_t place = 0; ///< Of the buffer: World::place().
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::uint64_t unit = 0; ///< Numbered through.
+    std::uint64_t unit = 0; ///< The unit's number among the units of all ranks.
     bool writes = false;
-    Rank rank = kNoRank; ///< Whose unit it is, and by which op.
-    std::uint32_t op = 0;
+    Rank rank = kNoRank;  ///< The rank whose schedule has the unit.
+    std::uint32_t op = 0; ///< The op in that schedule.
 };
 
 class HelpCheck {
@@ -103,7 +104,7 @@ class HelpCheck {
         return {};
     }
 
-    /// Nobody else would do it.
+    /// Checks an op outside of repeats, which no other rank would do: it is a signal or an await.
     static Status check_outside(const Schedule& schedule, std::uint32_t index) {
         const OpKind kind = schedule.ops[index].kind;
         return kind == OpKind::signal || kind == OpKind::await
@@ -137,8 +138,8 @@ class HelpCheck {
         return {};
     }
 
-    /// Scratch is that of whoever does the unit: it holds what earlier ops of the unit have put
-    /// there.
+    /// Checks the scratch slices of an op. A unit uses the scratch of the rank that does it, which
+    /// holds only what earlier ops of the unit have written.
     static Status check_scratch(const Schedule& schedule, const Repeat& repeat,
                                 std::uint32_t index) {
         const Op& op = schedule.ops[index];
@@ -190,7 +191,7 @@ class HelpCheck {
         ++unit_count_;
     }
 
-    /// No unit writes what another one reads or writes.
+    /// Checks that no unit writes what another one reads or writes.
     Status check_apart() {
         std::sort(accesses_.begin(), accesses_.end(), [](const Access& a, const Access& b) {
             return std::pair(a.place, a.begin) < std::pair(b.place, b.begin);

@@ -1,6 +1,7 @@
-// verify, order, continued: a peer's buffers exist, for others, from its first op to its last. Who
-// touches them must know that the peer has entered, and the peer must not leave before the access
-// has ended: after that its user may change the input, read the output, and scratch is given back.
+// The part of verify's order that is about lifetimes: other ranks may use a rank's buffers from its
+// first op to its last. An op that touches them must know that their owner has entered, and the
+// owner must not leave before the access has ended: once it has left, its caller may change the
+// input and read the output, and its scratch is given back.
 #include <algorithm>
 
 #include "ucg_coll/graph/print.hpp"
@@ -10,7 +11,7 @@
 namespace ucg::graph::proof {
 namespace {
 
-/// Calls visit(slice) for the slices of peers that an op reads or writes.
+/// Calls visit(slice) for each slice of a peer that an op reads or writes.
 template <typename Visit>
 void for_each_foreign(const World& world, OpRef ref, Visit&& visit) {
     const Op& op = world.op(ref);

@@ -1,5 +1,5 @@
-// verify, lowering: steps that are issued one by one, each once its waits are over, wait for all
-// that the schedule says, and for what they share slots with.
+// The step of verify that proves a lowering: steps that are issued one by one, each once its waits
+// are over, wait for all that the schedule says, and for the earlier messages in their slots.
 #include <algorithm>
 
 #include "ucg_coll/graph/lowering.hpp"
@@ -8,7 +8,7 @@
 namespace ucg::graph {
 namespace {
 
-/// Goes through the steps as an engine does, with nothing known but what was waited for.
+/// Goes through the steps as an engine does, and takes only what was waited for as completed.
 class Walk {
   public:
     Walk(const Schedule& schedule, const LoweredSchedule& lowered)
@@ -76,7 +76,8 @@ class Walk {
         for (std::uint32_t i = range.first; i < range.last; ++i) {
             const std::uint32_t on = written_out_.dependencies[i].op;
             const std::uint32_t slot = slot_of_[on];
-            // Local ops have completed, and who takes a slot has waited for the one before.
+            // Local ops have completed, and a message that takes a slot has waited for the last
+            // one.
             if (slot != kNone && user_of_[slot] == on && !completed_[slot]) {
                 return refuse(op, fmt::format("does not wait for {}", describe(on)));
             }
@@ -119,7 +120,7 @@ class Walk {
                              schedule_.rank, flag_slots_seen_, lowered_.flag_slots.size());
     }
 
-    /// The op of the schedule without repeats, in this iteration.
+    /// Returns the index, in the schedule without repeats, of `op` in this iteration.
     std::uint32_t written_out(std::uint32_t op) const {
         const bool in_repeat = lowered_.steps[at_.step].in_repeat;
         const std::uint64_t iterations = in_repeat ? at_.iteration : 0;
@@ -139,10 +140,10 @@ class Walk {
     const Schedule written_out_;
     const LoweredSchedule& lowered_;
     Position at_;
-    std::uint32_t added_ = 0;            ///< By writing out the repeats so far.
-    std::vector<std::uint32_t> slot_of_; ///< By op written out: that it was posted in, or kNone.
-    std::vector<std::uint32_t> user_of_; ///< By slot: who was posted there last.
-    std::vector<bool> completed_;        ///< By slot: what was posted there.
+    std::uint32_t added_ = 0;            ///< How many ops the repeats before at_ have added.
+    std::vector<std::uint32_t> slot_of_; ///< By op written out: its slot; kNone: not posted.
+    std::vector<std::uint32_t> user_of_; ///< By slot: the op written out that was posted last.
+    std::vector<bool> completed_;        ///< By slot: whether that op is known to have completed.
     std::uint32_t flag_slots_seen_ = 0;
     bool finished_ = false;
 };

@@ -1,5 +1,6 @@
-// verify, memory and meaning: runs all programs on expressions instead of data, in topological
-// order, and compares what the outputs hold in the end with what the collective is.
+// The step of verify that proves memory and meaning: it runs all programs on expressions instead of
+// data, in topological order, and compares what the outputs hold in the end with the specification
+// of the collective.
 #include <algorithm>
 #include <unordered_map>
 
@@ -10,7 +11,7 @@
 namespace ucg::graph::proof {
 namespace {
 
-/// What a stretch of memory holds: bytes `position` and following of an expression.
+/// What a stretch of memory holds: bytes of an expression from byte `position` on.
 struct Value {
     Expression expression = kUndefined;
     std::uint64_t position = 0;
@@ -52,10 +53,11 @@ class Execution {
     World& world_;
     Expressions expressions_;
     std::vector<Memory> memory_;                     // By place().
-    std::unordered_map<OpRef, Stretches> in_flight_; // By receive.
+    std::unordered_map<OpRef, Stretches> in_flight_; // By receive: what was sent to it.
 };
 
-/// The contributions lie where the request says; all else is undefined.
+/// Makes the memory as it is at the start: contributions lie where the request says, and all else
+/// is undefined.
 void Execution::fill() {
     for (Rank rank = 0; rank < world_.rank_count(); ++rank) {
         for (const BufferKind kind : kBufferKinds) {
@@ -71,7 +73,8 @@ void Execution::fill() {
     }
 }
 
-/// What travels may have gaps that nobody reads: they count as never written where they come to.
+/// Returns whether `ref` may read bytes that were never written. Sends and copies to scratch may:
+/// these bytes then count as never written at the target, too.
 bool Execution::may_have_gaps(OpRef ref) const {
     const Op& op = world_.op(ref);
     return op.kind == OpKind::send ||
@@ -93,7 +96,7 @@ Status Execution::read(OpRef ref, const Slice& slice, Stretches& into) const {
     return Status();
 }
 
-/// Every element of an operand is one element of a contribution, whole.
+/// Checks that every element of an operand is one whole element of a contribution or expression.
 Status Execution::check_elements(OpRef ref, const Slice& slice, const Stretches& parts) const {
     const std::uint64_t element = world_.program_of(ref).element_bytes;
     for (const Memory::Stretch& part : parts) {
@@ -135,7 +138,8 @@ Status Execution::combine(OpRef ref, Stretches& accumulated, const Stretches& op
     return Status();
 }
 
-/// A send reads when it starts; all else happens when it completes.
+/// Does what an op does at an event. A send reads when it starts; all other ops read and write when
+/// they complete.
 Status Execution::step(Event event) {
     const Op& op = world_.op(event.op);
     if (event.completes == (op.kind == OpKind::send)) {
@@ -161,7 +165,7 @@ Status Execution::step(Event event) {
     case OpKind::signal:
     case OpKind::await:
     case OpKind::publish: break;                  // Nothing is written.
-    case OpKind::share: UCG_ASSERT(false); break; // Proved as messages: see flag_slots.hpp.
+    case OpKind::share: UCG_ASSERT(false); break; // Was rewritten as messages: flag_slots.hpp.
     }
     return status;
 }
@@ -218,7 +222,8 @@ Status Execution::check_stretch(Rank rank, const Expected& must, const Memory::S
     return Status();
 }
 
-/// Bytes that the collective leaves undefined are not written.
+/// Checks that bytes of the output which the collective leaves undefined are not written, and that
+/// the blocks of the output, `parts`, do not overlap.
 Status Execution::check_extra_writes(Rank rank, std::vector<Expected> parts) const {
     std::sort(parts.begin(), parts.end(),
               [](const Expected& a, const Expected& b) { return a.begin < b.begin; });
@@ -244,7 +249,8 @@ Status Execution::check_extra_writes(Rank rank, std::vector<Expected> parts) con
     return status;
 }
 
-/// Reductions are not associative in floating point: all ranks must have combined alike.
+/// Checks that the output holds the same expressions as on rank 0: floating-point operators are not
+/// associative, so all ranks must combine in the same order.
 Status Execution::check_same_as_first(Rank rank) const {
     const auto same = [&](std::uint64_t begin, std::uint64_t end, const Value& value) {
         bool equal = true;

@@ -1,10 +1,10 @@
-// verify, order: no two unordered accesses to one byte of which one writes.
+// The step of verify that proves order: there are no two unordered accesses to one byte of which
+// one writes.
 //
 // An access lasts from the start of its op to the completion. X is ordered before Y if X's
-// completion happens before Y's start, over dependencies, messages and signals. A send's completion
-// is known only by itself: that its receive has started tells nothing to the sender (the send may
-// be buffered), so the edge from start(recv) to complete(send), which progress relies on, does not
-// count here.
+// completion happens before Y's start, over dependencies, messages and signals. A send that has
+// completed tells its rank nothing about the receiver, since it may be buffered; so the edge from
+// start(recv) to complete(send), which progress relies on, does not count here.
 #include <utility>
 
 #include "ucg_coll/graph/happens_before.hpp"
@@ -53,8 +53,8 @@ class OrderCheck {
 
     enum class Access { read, write };
 
-    /// Of two ops of one rank the later one in program order is named first, whichever ran first
-    /// here.
+    /// Returns the error for two unordered accesses. Of two ops of one rank it names the later one
+    /// in program order first, whichever comes first in the order of events.
     Status race(OpRef later, Access access, OpRef earlier, Access other, const Slice& slice,
                 const Map::Stretch& where) const {
         if (world_.rank_of[later] == world_.rank_of[earlier] && later < earlier) {
@@ -76,7 +76,7 @@ class OrderCheck {
 
     Status read(OpRef ref, const Slice& slice) {
         if (slice.buffer == BufferKind::input) {
-            return Status(); // Never written, see check_ops.
+            return Status(); // The input is never written, see check_ops().
         }
         Status status;
         parts_.clear();

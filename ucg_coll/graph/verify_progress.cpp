@@ -1,5 +1,5 @@
-// verify, matching and progress: messages and signals pair up, and no order of arrival can
-// deadlock.
+// The steps of verify that prove matching and progress: messages and signals pair up, and no order
+// of arrival can deadlock.
 #include <algorithm>
 #include <tuple>
 
@@ -9,8 +9,8 @@
 namespace ucg::graph::proof {
 namespace {
 
-/// One end of a message or signal; ends of one (channel, from, to) are numbered in program order.
-/// What stands for a share is on a channel of its own: no message or signal takes its place.
+/// One end of a message or signal. Ends with the same lane() are matched in program order. Messages
+/// that stand for a share have lanes of their own, so that no other message is matched with them.
 struct End {
     bool signals = false;
     bool shares = false;
@@ -21,7 +21,8 @@ struct End {
     auto lane() const { return std::tuple(signals, shares, from, to); }
 };
 
-/// The op that it was made of is no message.
+/// Returns whether a message or signal stands for the use of a flag slot: whether the op that it
+/// was made of is of another kind.
 bool is_of_flag_slot(const World& world, OpRef ref) {
     const Schedule& schedule = world.subject[static_cast<std::size_t>(world.rank_of[ref])];
     return !world.origins.empty() && schedule.ops[world.origin(ref).op].kind != world.op(ref).kind;
@@ -54,8 +55,8 @@ Status pair_up(World& world, const End& out, const End& in) {
     return Status();
 }
 
-/// Edges of the events: what must happen before what. Event 2 * op is its start, the next one its
-/// completion.
+/// Sorts all events topologically by what must happen before what. Event 2 * op is the start of an
+/// op, and event 2 * op + 1 its completion.
 class Progress {
   public:
     explicit Progress(World& world) : world_(world) {}
@@ -70,8 +71,8 @@ class Progress {
     void happen(std::uint32_t event);
     void release(std::uint32_t event);
     struct Block {
-        OpRef op = kNone;        ///< What waits: the event's op, or one before it in issue order.
-        std::uint32_t event = 0; ///< For what.
+        OpRef op = kNone;        ///< The op that waits: the event's, or one issued before it.
+        std::uint32_t event = 0; ///< The event that it waits for.
     };
     Block blocker(std::uint32_t event) const;
     bool happened(std::uint32_t event) const { return waits_[event] == 0; }
@@ -79,10 +80,10 @@ class Progress {
     std::string explain(std::uint32_t event, Block block) const;
 
     World& world_;
-    std::vector<std::uint32_t> waits_;           // By event: how many others must come first.
-    std::vector<std::uint32_t> first_dependent_; // By op: into dependents_.
-    std::vector<OpRef> dependents_;
-    std::vector<std::uint32_t> ready_;
+    std::vector<std::uint32_t> waits_;           // By event: how many events must still come first.
+    std::vector<std::uint32_t> first_dependent_; // By op: index into dependents_.
+    std::vector<OpRef> dependents_;              // The ops that depend on an op, for all ops.
+    std::vector<std::uint32_t> ready_;           // The events that can happen next.
 };
 
 void Progress::count() {
@@ -137,8 +138,8 @@ void Progress::happen(std::uint32_t event) {
     }
 }
 
-/// An event that must come before `event` and has not happened. A rank that stands still waits for
-/// the dependency of one op: ops behind it in issue order wait for that op.
+/// Returns an event that must come before `event` and has not happened. A rank that cannot go on
+/// waits for a dependency of one op, and the ops behind it in issue order wait for that op.
 Progress::Block Progress::blocker(std::uint32_t event) const {
     OpRef op = event / 2;
     if (event % 2 == 1) {
@@ -169,7 +170,7 @@ Status Progress::report_cycle() const {
     while (happened(event)) {
         ++event;
     }
-    // Going back from any event that did not happen must come round in the end.
+    // A walk back from any event that has not happened ends in a cycle.
     std::vector<bool> seen(waits_.size(), false);
     while (!seen[event]) {
         seen[event] = true;

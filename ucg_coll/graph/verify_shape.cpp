@@ -1,4 +1,4 @@
-// verify, shape: each rank's schedule for itself.
+// The step of verify that proves shape: it checks each rank's schedule by itself.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -58,7 +58,8 @@ Status check_header(const Schedule& schedule, const Request& request, Rank rank)
     return Status();
 }
 
-/// Repeats are in order, disjoint, and small enough to write out. Fills the repeat of each op.
+/// Checks that repeats are in order, disjoint, and small enough to write out. Sets repeat_of, by
+/// op, to the index of its repeat.
 Status check_repeats(const Schedule& schedule, std::vector<std::uint32_t>& repeat_of) {
     std::uint64_t free_from = 0;
     std::uint64_t total = schedule.ops.size();
@@ -122,7 +123,8 @@ Status check_dependencies(const Schedule& schedule, std::uint32_t index,
     return Status();
 }
 
-/// Of scratch, a slice is in the part that peers may name or in the own one, in all iterations.
+/// Checks that, in all iterations, a slice of own scratch lies either in the part that peers may
+/// name or in the part that they may not.
 Status check_part_of_scratch(const Schedule& schedule, std::uint32_t index, const Slice& slice,
                              std::uint32_t repeat) {
     if (slice.owner != schedule.rank || slice.buffer != BufferKind::scratch ||
@@ -144,8 +146,8 @@ Status check_part_of_scratch(const Schedule& schedule, std::uint32_t index, cons
                            slice_text(slice, schedule.rank));
 }
 
-/// Slices of a body are a segment long, or parts of one that is never cut; slices outside have no
-/// stride. Offsets stay in 64 bits.
+/// Checks that slices of a repeat's body are a segment long, or shorter if all segments are equally
+/// long; that slices outside of repeats have no stride; and that offsets stay within 64 bits.
 Status check_slice_form(const Schedule& schedule, std::uint32_t index, const Slice& slice,
                         std::uint32_t repeat) {
     std::uint64_t end = 0;
@@ -195,7 +197,7 @@ bool overlap(const Slice& a, const Slice& b) {
     return World::place(a) == World::place(b) && a.offset < b.end() && b.offset < a.end();
 }
 
-/// The slice lies in a buffer that this rank may touch.
+/// Checks that the slice lies in a buffer that the op's rank may touch.
 Status check_reach(const World& world, OpRef ref, const Slice& slice) {
     const Rank self = world.rank_of[ref];
     if (slice.owner < 0 || slice.owner >= world.rank_count()) {
@@ -285,7 +287,8 @@ Status check_reduce(const World& world, OpRef ref) {
     return Status();
 }
 
-/// What is published is the rank's own, and lies in one piece in a staging buffer.
+/// Checks that what is published is the rank's own input or output, and would lie in one piece in a
+/// staging buffer.
 Status check_publish(const World& world, OpRef ref) {
     const Slice& source = world.op(ref).source;
     const Schedule& schedule = world.program_of(ref);
@@ -353,7 +356,7 @@ Status check_op(const World& world, OpRef ref) {
     case OpKind::recv:
     case OpKind::signal:
     case OpKind::await:
-    case OpKind::share: break; // Of what is shared see check_flag_slots().
+    case OpKind::share: break; // check_flag_slots() checks what is shared.
     }
     return Status();
 }

@@ -1,7 +1,8 @@
-// verify: what each collective is, in terms of positions in the ranks' contributions.
+// The specification of each collective for verify, in terms of positions in the ranks'
+// contributions.
 //
-// A contribution is what a rank puts in, numbered from 0: its input; where in place, the bytes of
-// its output that MPI says hold it.
+// A rank's contribution is the bytes that it puts in, numbered from 0: its input, or, where in
+// place, those bytes of its output that hold the contribution according to MPI.
 #include <algorithm>
 
 #include <fmt/ranges.h>
@@ -31,7 +32,7 @@ std::uint64_t sum_before(const std::vector<std::uint64_t>& bytes, Rank rank) {
     return total;
 }
 
-/// Block `block` of a gathering output.
+/// Returns what block `block` of an output of allgather(v) or gather(v) must be.
 Expected gathered(const Request& request, Rank block) {
     const bool even = !has_block_vectors(request.collective);
     const std::uint64_t begin =
@@ -40,7 +41,7 @@ Expected gathered(const Request& request, Rank block) {
     return {begin, begin + bytes, block, block + 1, 0};
 }
 
-/// The block that `rank` gets from `from` in an alltoall(v).
+/// Returns what the block must be that `rank` gets from `from` in an alltoall(v).
 Expected exchanged(const World& world, Rank rank, Rank from) {
     const Request& mine = world.request(rank);
     if (mine.collective == Collective::alltoall) {
@@ -53,7 +54,7 @@ Expected exchanged(const World& world, Rank rank, Rank from) {
     return {begin, begin + mine.receive.bytes[at(from)], from, from + 1, sent.offsets[at(rank)]};
 }
 
-/// The places of a rank's edges with `peer`, in its own order.
+/// Returns the indexes of a rank's edges with `peer`, in the order of `blocks`.
 std::vector<std::size_t> edges_with(const Blocks& blocks, Rank peer) {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < blocks.peers.size(); ++i) {
@@ -64,8 +65,8 @@ std::vector<std::size_t> edges_with(const Blocks& blocks, Rank peer) {
     return places;
 }
 
-/// All blocks that `from` gives `rank` in a neighbourhood collective: the k-th is its k-th.
-/// REQUIRES: check_agreement().
+/// Appends all blocks that `from` gives `rank` in a neighbourhood collective: the k-th block that
+/// `from` sends to `rank` is the k-th that `rank` receives from it. REQUIRES: check_agreement().
 void append_neighbor_blocks(const World& world, Rank rank, Rank from,
                             std::vector<Expected>& blocks) {
     const Blocks& sent = world.request(from).send;
@@ -107,7 +108,7 @@ Expected reduced_block(const Request& request, Rank rank) {
             sum_before(request.receive.bytes, rank)};
 }
 
-/// All blocks of an output, one from each rank.
+/// Returns what all blocks of an output, one from each rank, must be.
 std::vector<Expected> expected_blocks(const World& world, Rank rank) {
     const Request& request = world.request(rank);
     const bool alltoall =
@@ -120,8 +121,9 @@ std::vector<Expected> expected_blocks(const World& world, Rank rank) {
     return blocks;
 }
 
-/// The fields that are equal on all ranks. MPI lets ranks differ about in place in a
-/// reduce-scatter, since one without a block may have no receive buffer.
+/// Returns whether two ranks' requests agree in the fields that must be equal on all ranks. MPI
+/// lets ranks of a reduce-scatter differ in `in_place`, since a rank without a block may have no
+/// receive buffer.
 bool uniform_alike(const Request& a, const Request& b) {
     const bool own_lengths =
         a.collective == Collective::gatherv || a.collective == Collective::scatterv;
@@ -141,7 +143,8 @@ std::vector<std::uint64_t> lengths_with(const Blocks& blocks, Rank peer) {
     return lengths;
 }
 
-/// Two ranks agree about the edges between them: how many, in which order of lengths.
+/// Checks that two ranks agree about the edges from one to the other: how many there are, and how
+/// long the block of each is.
 Status check_edges(const World& world, Rank from, Rank to) {
     const std::vector<std::uint64_t> given = lengths_with(world.request(from).send, to);
     const std::vector<std::uint64_t> taken = lengths_with(world.request(to).receive, from);
@@ -153,8 +156,8 @@ Status check_edges(const World& world, Rank from, Rank to) {
                                     fmt::format("[{}]", fmt::join(taken, ", ")));
 }
 
-/// How many bytes `from` gives to `to`, as each of the two says; ranks that do not say are
-/// represented by the other's number.
+/// How many bytes one rank gives to another, as each of the two says. Both are 0 where the requests
+/// do not say it twice.
 struct BlockLength {
     std::uint64_t given = 0;
     std::uint64_t taken = 0;

@@ -125,7 +125,7 @@ typedef struct {
     int setup_after; /**< Collectives that a communicator calls before it gets a group. */
     bool enabled[COLL_UCG_FN_COUNT];
     char* settings[COLL_UCG_SETTING_COUNT]; /**< Values for ucg_config_modify(); NULL: not given. */
-    char* algorithms[COLL_UCG_FN_BLOCKING_COUNT]; /**< The same; nonblocking calls have them too. */
+    char* algorithms[COLL_UCG_FN_BLOCKING_COUNT]; /**< Likewise; nonblocking calls use them too. */
 
     int output; /**< Stream for opal_output(). */
 
@@ -133,41 +133,41 @@ typedef struct {
     ucg_context_h context;
     ucg_status_t
         context_status; /**< Why there is no context; UCG_INPROGRESS before the first try. */
-    opal_list_t enabled_modules;  /**< All, from their enabling on. */
+    opal_list_t enabled_modules;  /**< All modules that have been enabled. */
     opal_list_t modules;          /**< Modules with a group, for the counters. */
     opal_list_t waiting;          /**< Modules whose ranks are all ready to make their group. */
-    bool turn_taken;              /**< One of them has this process's turn. */
+    bool turn_taken;              /**< This process has let one of them make its group. */
     bool polled;                  /**< opal_progress() drives libucg. */
-    coll_ucg_counters_t counters; /**< Of modules that are gone. */
+    coll_ucg_counters_t counters; /**< Sums of the counters of modules that are gone. */
     atomic_bool told; /**< Was the user told that a communicator goes without libucg? Any thread,
                            without the lock. */
 } mca_coll_ucg_component_t;
 
 OMPI_DECLSPEC extern mca_coll_ucg_component_t mca_coll_ucg_component;
 
-/** Makes the process's context at the first call, for a communicator: settings that cannot be
- *  followed are told by those alone whose settings are not rank 0's. Returns the same status ever
- *  after. Thread-safe. */
+/** Makes the process's context at the first call; `comm` is the communicator that needs it. Errors
+ *  in settings are reported by the communicator's rank 0 and by processes whose settings differ
+ *  from its. Later calls return the same status. Thread-safe. */
 ucg_status_t coll_ucg_context(ompi_communicator_t* comm, ucg_context_h* context_p);
 
 /* ------------------------------------------------------------------ peers */
 
-/** Publishes what other processes must know of this one. While the component is opened: later is
- *  too late, for Open MPI then tells all processes what each has published. */
+/** Publishes what other processes must know of this one. To be called while the component is
+ *  opened: later is too late, because Open MPI then tells all processes what each has published. */
 void coll_ucg_open_peers(void);
 void coll_ucg_close_peers(void);
 
 /**
- * Do all processes of the communicator have this component, and choose it where this one does? The
- * same on all of them. Where it is not, one of them says so. `threads`: do some of them have
- * several threads that call MPI? Asks PMIx about processes that it does not know; that may take
- * seconds for one that has not published anything, once. Ends the job where PMIx does not tell,
- * since it may have told others. Thread-safe.
+ * Do all processes of the communicator have this component, and choose it for the same
+ * communicators as this process does? The result is the same on all of them. Where it is false, one
+ * of them says so. `threads`: do some of them have several threads that call MPI? Asks PMIx about
+ * processes that are not known yet; for one that has published nothing that may take seconds, once.
+ * Ends the job where PMIx gives no answer, since it may have given one to others. Thread-safe.
  */
 bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads);
 
-/** Does another process, rank 0 of this side of the communicator, have all settings for libucg that
- *  this one has? REQUIRES: all processes are alike. Thread-safe. */
+/** Is rank 0 of this side of the communicator another process, with the same settings for libucg as
+ *  this one? REQUIRES: all processes are alike. Thread-safe. */
 bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm);
 
 /** Prints to the component's stream when coll_ucg_verbose is at least `level`. */
@@ -180,13 +180,14 @@ bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm);
 
 /* ------------------------------------------------------------------ module */
 
-/** Memory that grows and is kept between calls, so that calls of usual size do not allocate. */
+/** Memory that grows as needed and is kept between calls, so that calls of usual size do not
+ *  allocate. */
 typedef struct {
     unsigned char* base; /**< Aligned to a cache line. */
     size_t capacity;
 } coll_ucg_scratch_t;
 
-/** The memory of a call beside that of the program. */
+/** The memory that a call uses beside the program's own. */
 typedef struct {
     coll_ucg_scratch_t send;    /**< Packed send buffer. */
     coll_ucg_scratch_t receive; /**< Packed receive buffer. */
@@ -196,9 +197,9 @@ typedef struct {
 } coll_ucg_workspace_t;
 
 typedef enum {
-    COLL_UCG_FRESH,      /**< It has no group yet: the previous modules serve its first calls. */
+    COLL_UCG_FRESH,      /**< No group yet: the previous modules serve the first calls. */
     COLL_UCG_SETTING_UP, /**< The group is being made; the previous modules serve meanwhile. */
-    COLL_UCG_FORMING,    /**< The same in the background; calls wait: coll_ucg_background.h. */
+    COLL_UCG_FORMING,    /**< It is made in the background; calls wait: coll_ucg_background.h. */
     COLL_UCG_READY,
     COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
 } coll_ucg_state_t;
@@ -216,8 +217,8 @@ typedef struct {
 #undef COLL_UCG_PREVIOUS_FIELD
 } coll_ucg_previous_t;
 
-/** The latest operator and datatype that libucg combines itself; null before the first. Predefined
- *  both, so neither is ever freed and made anew as another one. */
+/** The latest operator and datatype that libucg combines itself; null before the first. Both are
+ *  predefined, so that neither is ever freed and another made at its address. */
 typedef struct {
     const ompi_op_t* op;
     const ompi_datatype_t* type;
@@ -225,63 +226,63 @@ typedef struct {
     ucg_datatype_t native_type;
 } coll_ucg_known_reduction_t;
 
-/** An argument that is a vector: of counts, displacements or datatypes. */
+/** An argument that is a vector of counts, displacements or datatypes. */
 typedef struct {
     const void* data;
     size_t bytes;
 } coll_ucg_vector_t;
 
-/** The arguments of the latest call of a function, but for its buffers: calls that have the same
- *  are repetitions, for which libucg has a shorter path (coll_ucg_repeat.h). */
+/** The arguments of the latest call of a function, except its buffers. Calls with the same
+ *  arguments are repetitions, for which libucg has a shorter path (coll_ucg_repeat.h). */
 typedef struct {
-    ucg_coll_h coll; /**< NULL until it has come twice in a row, and may be repeated. */
+    ucg_coll_h coll; /**< NULL until the call came twice in a row, and may be repeated. */
     const ompi_datatype_t* type;
-    const ompi_op_t* op; /**< NULL: none. */
+    const ompi_op_t* op; /**< NULL: no reduction. */
     coll_ucg_count_t count;
     int root; /**< 0 where there is none. */
     bool in_place;
     int vector_count;
-    const coll_ucg_vector_t* vectors; /**< The module's have memory of their own. */
+    const coll_ucg_vector_t* vectors; /**< Those of the module's `latest` are copies. */
 } coll_ucg_latest_t;
 
-/** A rank's edges in the topology of its communicator, in an order in which the k-th edge of two
- *  ranks is the k-th at both. Those to MPI_PROC_NULL are left out. */
+/** A rank's edges in the topology of its communicator, in an order in which the k-th edge from one
+ *  rank to another is the k-th at both ends. Edges to MPI_PROC_NULL are left out. */
 typedef struct {
     ucg_neighbors_t ends;
-    int* destination_blocks; /**< Of each edge: which of the program's blocks goes there. */
+    int* destination_blocks; /**< For each edge: which of the program's blocks goes there. */
     int* source_blocks;
-    size_t sent_blocks; /**< That the program has, for MPI_PROC_NULL as well. */
+    size_t sent_blocks; /**< Blocks of the program, including those for MPI_PROC_NULL. */
     size_t received_blocks;
-    int* memory; /**< Of all four lists; NULL until they are known. */
+    int* memory; /**< Holds all four lists; NULL until they are known. */
 } coll_ucg_edges_t;
 
 typedef struct {
     mca_coll_base_module_t super;
     opal_list_item_t enabled; /**< In the component's `enabled_modules`. */
     opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
-    opal_list_item_t waiting; /**< In the component's `waiting` while it asks for its turn. */
+    opal_list_item_t waiting; /**< In the component's `waiting` until it may make its group. */
 
-    _Atomic(coll_ucg_state_t) state; /**< Whichever thread ends the making of a group writes it. */
-    int calls_before_group;      /**< That the previous modules still serve while it is fresh. */
-    int calls_before_background; /**< Nonblocking ones before the next try in the background. */
-    int pause;                   /**< So many calls were between the latest tries. */
-    struct coll_ucg_background* background; /**< While it is forming. */
-    bool retired;                           /**< It serves nobody any more. */
+    _Atomic(coll_ucg_state_t) state; /**< Written by the thread that ends the making of a group. */
+    int calls_before_group;      /**< Calls that previous modules still serve while it is fresh. */
+    int calls_before_background; /**< Nonblocking calls before the next try in the background. */
+    int pause;                   /**< Number of calls between the latest tries. */
+    struct coll_ucg_background* background; /**< The making of its group, while forming. */
+    bool retired;                           /**< It serves no calls any more. */
     bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
     coll_ucg_previous_t previous;
     coll_ucg_counters_t
-        counters; /**< MPI lets one thread at a time call a communicator's collectives. Another one
-                       that makes those again which have waited may lose a count. */
+        counters; /**< MPI lets one thread at a time call a communicator's collectives. A thread
+                       that repeats calls that have waited may lose a count. */
 
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];
-    struct coll_ucg_restartable* restartable; /**< Those of nonblocking functions. */
-    coll_ucg_workspace_t workspace;           /**< Of blocking calls. */
+    struct coll_ucg_restartable* restartable; /**< The latest nonblocking calls. */
+    coll_ucg_workspace_t workspace;           /**< Memory of blocking calls. */
     coll_ucg_edges_t edges;
-    struct coll_ucg_pool* pool;   /**< Of persistent requests, or NULL: coll_ucg_pool.h. */
-    struct coll_ucg_sides* sides; /**< Of an inter-communicator, or NULL: coll_ucg_inter.h. */
+    struct coll_ucg_pool* pool;   /**< Groups of persistent requests, or NULL: coll_ucg_pool.h. */
+    struct coll_ucg_sides* sides; /**< For an inter-communicator, else NULL: coll_ucg_inter.h. */
 } mca_coll_ucg_module_t;
 
 OBJ_CLASS_DECLARATION(mca_coll_ucg_module_t);
@@ -292,41 +293,47 @@ static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* link) 
 
 void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace);
 
-/** Finds the edges at the first call: a communicator gets its topology after its modules. UCG_OK
- *  ever after. */
+/** Finds the module's edges at the first call, because a communicator gets its topology after its
+ *  modules. Later calls return UCG_OK. */
 ucg_status_t coll_ucg_find_edges(mca_coll_ucg_module_t* module);
 
 void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* counters);
 
-/** Open MPI's progress, for libucg to call: returns how many messages moved. */
+/** Makes progress in Open MPI when libucg calls it; returns how many events it handled. */
 unsigned coll_ucg_progress_host(void* unused, unsigned flags);
-/** After a nonblocking call that has ended at once: each so many drive Open MPI, since a program
- * may make no other calls, and messages have to move. */
+/** To be called after a nonblocking call that has ended at once. One in every so many calls of this
+ *  function makes progress in Open MPI, since a program may make no other calls, and messages have
+ *  to advance. */
 void coll_ucg_serve_host(void);
-/** Looks for what tells it that. Once, after MPI_Init has chosen its transports. */
+/** Finds the functions by which coll_ucg_progress_host() drives messages. Called once, after
+ *  MPI_Init has chosen its transports. */
 void coll_ucg_find_host_progress(void);
-/** Has opal_progress() drive libucg from now on, if UCX serves the group. The caller does not hold
- *  the component's lock. */
+/** Makes opal_progress() drive libucg from now on, if UCX serves the group. The caller does not
+ *  hold the component's lock. */
 void coll_ucg_poll_library_for(ucg_group_h group);
-/** Before the context goes. */
+/** Ends what coll_ucg_poll_library_for() has begun. To be called before the context is
+ *  destroyed. */
 void coll_ucg_stop_polling(void);
 
-/** comm_query of the component: a module, or NULL for a communicator that stays with others. */
+/** The component's comm_query: returns a module, or NULL for a communicator that other components
+ *  serve. */
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority);
 
-/** Sets the communicator up once it has called as many collectives as it has to: collective over
- *  its ranks. UCG_ERR_UNSUPPORTED before. */
+/** Makes the communicator's group once it has called as many collectives as required: collective
+ *  over its ranks. UCG_ERR_UNSUPPORTED before. */
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module);
-/** One more has been called, by the previous module, which counts towards those. */
+/** Counts a collective that the previous module serves towards the required number. */
 void coll_ucg_count_call(mca_coll_ucg_module_t* module);
-/** Are all nonblocking functions among those that the component serves? */
+/** Does the component serve all nonblocking functions? */
 bool coll_ucg_serves_all_nonblocking(void);
-/** Do communicators get their groups at their first calls, whatever that costs? */
+/** Do communicators get their groups at their first calls, whatever that costs?
+ *  (coll_ucg_setup_after is 0.) */
 bool coll_ucg_passes_none_on(void);
-/** Leaves the group, if there is one. Local. */
+/** Leaves the group, if there is one, and frees what belongs to it. Local. */
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 
-/** UCG_OK: go on with libucg. UCG_ERR_UNSUPPORTED: call the previous module. Else an error. */
+/** Begins a blocking call. UCG_OK: go on with libucg. UCG_ERR_UNSUPPORTED: call the previous
+ *  module. Else an error. */
 static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module) {
     if (OPAL_LIKELY(COLL_UCG_READY == module->state)) {
         return UCG_OK;
@@ -334,7 +341,7 @@ static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module) {
     return coll_ucg_set_up(module);
 }
 
-/** The one place where a status of libucg becomes an error code of MPI. */
+/** Returns the error code for a status of libucg; the only such conversion. */
 int coll_ucg_error(ucg_status_t status);
 
 /** Ends a collective function: counts the call and returns from it. The arguments after `status`
@@ -351,7 +358,7 @@ int coll_ucg_error(ucg_status_t status);
 
 /* ------------------------------------------------------------------ the functions */
 
-/** Each of the type that Open MPI has for it. */
+/** Declares each function with the type that Open MPI has for it. */
 #define COLL_UCG_DECLARE(name) __typeof__(*(COLL_UCG_FUNCTION_TYPE(name))NULL) mca_coll_ucg_##name;
 COLL_UCG_FOR_EACH(COLL_UCG_DECLARE)
 #undef COLL_UCG_DECLARE

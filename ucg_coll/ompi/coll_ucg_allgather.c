@@ -139,7 +139,7 @@ static bool all_are_empty(coll_ucg_counts_t counts, const ompi_datatype_t* type,
     return empty;
 }
 
-/** The blocks of the arguments. */
+/** The blocks that the functions' arguments describe. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
 static COLL_UCG_APART int allgatherv_anew(const void* sbuf, coll_ucg_count_t scount,

@@ -112,7 +112,7 @@ int mca_coll_ucg_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
                    info, request);
 }
 
-/** Blocks with sizes of their own, each of one type or of types of their own. */
+/** Opens a call with blocks of sizes of their own, all of one type or each of a type of its own. */
 static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* input,
                                          const coll_ucg_blocks_t* output) {
     const bool in_place = MPI_IN_PLACE == input->user;
@@ -127,19 +127,19 @@ static ucg_status_t open_alltoall_blocks(coll_ucg_call_t* call, const coll_ucg_b
     return UCG_OK == status ? coll_ucg_open_send_blocks(call, input) : status;
 }
 
-/** The blocks of the arguments. */
+/** The blocks that the functions' arguments describe. */
 #define V_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, sdtype, NULL})
 #define V_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, rdtype, NULL})
 #define W_INPUT (&(coll_ucg_blocks_t){sbuf, scounts, sdispls, NULL, sdtypes})
 #define W_OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, rdispls, NULL, rdtypes})
 
-/* Vectors with an entry for each rank. In place those of what is sent come last and are left out,
-   since MPI ignores them. */
+/* Vectors with an entry for each rank. Those of what is sent come last, and are left out for
+   MPI_IN_PLACE, since MPI ignores them. */
 #define COUNTS(vector) COLL_UCG_COUNTS(vector, ompi_comm_size(comm))
 #define DISPLS(vector) COLL_UCG_DISPLS(vector, ompi_comm_size(comm))
 #define TYPES(vector) COLL_UCG_TYPES(vector, ompi_comm_size(comm))
 
-/** Declare the description of the arguments. */
+/** Declare `call`, the description of the functions' arguments. */
 #define DESCRIBE_V(call)                                                                           \
     const coll_ucg_vector_t vectors[] = {COUNTS(rcounts), DISPLS(rdispls), COUNTS(scounts),        \
                                          DISPLS(sdispls)};                                         \

@@ -1,5 +1,5 @@
 /*
- * Groups that are being made while the program does other things.
+ * Makes groups while the program does other things.
  */
 #include "coll_ucg_background.h"
 
@@ -9,44 +9,44 @@
 #include "coll_ucg_setup.h"
 #include "opal/runtime/opal_progress.h"
 
-/** Of one communicator, from the first call that waits until none does. */
+/** The making of one communicator's group in the background, from the first call that waits for it
+ *  until no call does. "Guarded" in this file: by background.lock. */
 typedef struct coll_ucg_background {
     opal_list_item_t super;
     mca_coll_ucg_module_t* module;
     coll_ucg_oob_t oob;
     ucg_group_creation_h creation;
     bool started;   /**< Guarded. */
-    bool driven;    /**< Some thread goes on with it, perhaps this one. Guarded. */
-    unsigned round; /**< The last one that has gone on with it. Guarded. */
-    int tries;      /**< That have ended since another group was being made. */
-    unsigned polls; /**< Before the next one, by chance. */
+    bool driven;    /**< Some thread advances it, perhaps this one. Guarded. */
+    unsigned round; /**< The last round in which it was advanced. Guarded. */
+    int tries;      /**< Tries that ended because another group was being made. */
+    unsigned polls; /**< Polls before the next try, a random number. */
     unsigned chance;
     ucg_status_t status;      /**< UCG_INPROGRESS: the group is being made. */
-    bool is_settled;          /**< Else this is true once `settled` is what has become of it: */
-    coll_ucg_state_t settled; /**< the module's state for the calls that have waited. */
-    opal_list_t waiting;      /**< Calls, in their order. Guarded. */
+    coll_ucg_state_t settled; /**< The outcome: the module's state for calls that have waited. */
+    opal_list_t waiting;      /**< Calls that wait, in their order. Guarded. */
 } coll_ucg_background_t;
 
 static OBJ_CLASS_INSTANCE(coll_ucg_background_t, opal_list_item_t, NULL, NULL);
 
 static struct {
-    opal_mutex_t lock; /**< Guards all here and of the modules what belongs to this file. */
+    opal_mutex_t lock; /**< Guards all here, and the fields of modules that this file uses. */
     opal_list_t all;
     opal_list_t begun; /**< Calls that have waited, and that are in progress now. */
-    opal_list_t ended; /**< Of which the program is to be told. */
+    opal_list_t ended; /**< Calls whose ends the program is to be told. */
     bool polled;       /**< Open MPI's progress calls progress_background(). */
-    unsigned rounds;   /**< Of going on with all. */
+    unsigned rounds;   /**< Number of rounds, each of which advances all. */
 } background;
 
 /** The call that this thread is making again. */
 typedef struct coll_ucg_again {
-    const mca_coll_ucg_module_t* module; /**< Until its function asks how to go on. */
+    const mca_coll_ucg_module_t* module; /**< NULL after its function has asked how to go on. */
     ompi_request_t** request;
-    bool waits; /**< It does so again: for a further try to make the group. */
+    bool waits; /**< It has to wait again, for a further try to make the group. */
 } coll_ucg_again_t;
 static _Thread_local coll_ucg_again_t again __attribute__((tls_model("initial-exec")));
 
-/** Is this the call that is made again? To be asked once. */
+/** Is the module's present call the one that this thread makes again? To be asked once per call. */
 static bool is_made_again(const mca_coll_ucg_module_t* module) {
     const bool is = again.module == module;
     if (is) {
@@ -67,7 +67,7 @@ static void start_polling(void) {
     }
 }
 
-/** Guarded. NULL: no memory. */
+/** Returns the module's background, made if there is none yet; NULL: no memory. Guarded. */
 static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
     if (NULL == module->background) {
         coll_ucg_background_t* made = OBJ_NEW(coll_ucg_background_t);
@@ -87,7 +87,8 @@ static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
     return module->background;
 }
 
-/** Without the lock: the first messages of the exchange may make progress. */
+/** Starts to make the group. Called without the lock: the first messages of the exchange may make
+ *  progress. */
 static void start_making(coll_ucg_background_t* making) {
     mca_coll_ucg_module_t* module = making->module;
     ucg_context_h context = NULL;
@@ -125,13 +126,14 @@ static bool begin(mca_coll_ucg_module_t* module) {
     return true;
 }
 
-/** Whose memory or messages have failed does not know what the others have come to. */
+/** Has the making failed on this rank alone? A rank whose memory or messages have failed does not
+ *  know the outcome on the others. */
 static bool is_of_this_rank(const coll_ucg_background_t* made) {
     return made->oob.failed || UCG_ERR_NO_MEMORY == made->status ||
            UCG_ERR_INTERNAL == made->status;
 }
 
-/** What has become of it. */
+/** Notes the outcome of the making. */
 static void settle(coll_ucg_background_t* made, ucg_group_h group) {
     mca_coll_ucg_module_t* module = made->module;
     made->creation = NULL;
@@ -152,7 +154,7 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
 
 /* ------------------------------------------------------------------ calls */
 
-/** Counts a call of a communicator without a group, and begins with making it if that is due.
+/** Counts a call of a communicator without a group, and begins to make the group if that is due.
  *  Guarded. */
 static ucg_status_t count_or_begin(mca_coll_ucg_module_t* module, bool* begun) {
     if (0 < module->calls_before_group) {
@@ -183,8 +185,7 @@ ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module) {
     case COLL_UCG_SETTING_UP: break;
     case COLL_UCG_OFF:
         if (made_again && is_of_this_rank(made)) {
-            status =
-                made->status; /* Others may have the group: what it passes on could hang them. */
+            status = made->status; /* Others may have the group: calls passed on could hang them. */
         }
         break;
     }
@@ -220,12 +221,13 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
         *arguments->request = &deferred->super.super;
         return OMPI_SUCCESS;
     }
-    /* Meanwhile another thread has made those that waited. */
+    /* Meanwhile another thread has made all calls that waited, so this one need not wait. */
     coll_ucg_drop_deferred(deferred);
     return coll_ucg_call_again(module, function, arguments);
 }
 
-/** False: it waits again. A call may run the program's operator, and that other calls. */
+/** Makes a call again that has waited. Returns false if it has to wait again. The call may run the
+ *  program's operator, which may call functions that come here again. */
 static bool make_again(coll_ucg_deferred_t* deferred) {
     const coll_ucg_again_t outer = again;
     again = (coll_ucg_again_t){deferred->module, deferred->arguments.request, false};
@@ -243,7 +245,7 @@ static coll_ucg_deferred_t* next_waiting(coll_ucg_background_t* made) {
     return (coll_ucg_deferred_t*)opal_list_remove_first(&made->waiting);
 }
 
-/** Guarded. No call waits any more. */
+/** Ends the making of a group when no call waits any more. Guarded. */
 static void end(coll_ucg_background_t* made) {
     mca_coll_ucg_module_t* module = made->module;
     opal_list_remove_item(&background.all, &made->super);
@@ -258,7 +260,8 @@ static void discard(coll_ucg_background_t* made) {
     OBJ_RELEASE(comm);
 }
 
-/** Makes the calls that wait: those, too, that come meanwhile. False: one waits again. */
+/** Makes the calls that wait, including those that come meanwhile. Returns false if one has to wait
+ *  again. */
 static bool make_waiting(coll_ucg_background_t* made) {
     opal_mutex_lock(&background.lock);
     for (coll_ucg_deferred_t* next = next_waiting(made); NULL != next; next = next_waiting(made)) {
@@ -287,10 +290,11 @@ void coll_ucg_await_background(mca_coll_ucg_module_t* module) {
 
 /* ------------------------------------------------------------------ progress */
 
-/** A process makes the memory that it shares with the group of one communicator at a time, and
- *  meanwhile no other group comes about. That ends soon, since all processes of that communicator
- *  have come. Groups of which each keeps the other from it, in another process, part by chance: a
- *  try begins when its last process does. After some tries the calls are passed on. */
+/** Prepares another try after UCG_ERR_BUSY; false: there will be none. A process makes its shared
+ *  memory with the group of one communicator at a time, and meanwhile no other group comes about.
+ *  That ends soon, since all processes of that communicator have come. Groups that block one
+ *  another in different processes get apart by chance: a try begins when its last process begins
+ *  it. After some tries the calls are passed on. */
 static bool tries_again(coll_ucg_background_t* making) {
     enum { TRIES_MAX = 24, EXPONENT_MAX = 10 };
     if (UCG_ERR_BUSY != making->status ||
@@ -305,11 +309,11 @@ static bool tries_again(coll_ucg_background_t* making) {
     return true;
 }
 
-/** What going on with one group has come to. */
+/** The outcome of advancing one group. */
 typedef enum coll_ucg_step {
     COLL_UCG_STEP_NONE,
-    COLL_UCG_STEP_MADE, /**< Or found that there will be none. */
-    COLL_UCG_STEP_OVER  /**< No call waits any more, and it is gone. */
+    COLL_UCG_STEP_MADE, /**< It is made, or there will be none; a call waits again. */
+    COLL_UCG_STEP_OVER  /**< No call waits any more, and its background is gone. */
 } coll_ucg_step_t;
 
 static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
@@ -326,7 +330,8 @@ static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
     return make_waiting(making) ? COLL_UCG_STEP_OVER : COLL_UCG_STEP_MADE;
 }
 
-/** Guarded. One that this round has not gone on with, nor does another thread now. */
+/** Returns one that this round has not advanced yet and that no other thread advances now, or NULL.
+ *  Guarded. */
 static coll_ucg_background_t* next_of_round(unsigned round) {
     coll_ucg_background_t* making;
     OPAL_LIST_FOREACH(making, &background.all, coll_ucg_background_t) {
@@ -339,8 +344,8 @@ static coll_ucg_background_t* next_of_round(unsigned round) {
     return NULL;
 }
 
-/** Each by one thread at a time: the calls that wait for one may wait for another thread, that for
- *  another group. */
+/** Advances all, each by one thread at a time: a call that waits for one group may wait for another
+ *  thread, and that for another group. */
 static int go_on_with_all(void) {
     int events = 0;
     coll_ucg_background_t* making;
@@ -372,8 +377,8 @@ static void find_ended(void) {
     }
 }
 
-/** Tells the program the ends of calls that have waited. Returns how many. Without the lock, since
- *  completions call back; what these wait for may be another of the ends. */
+/** Tells the program the ends of calls that have waited. Returns how many. Called without the lock,
+ *  since completions call back; what these wait for may be another of the ends. */
 static int end_complete(void) {
     coll_ucg_deferred_t* call;
     int events = 0;
@@ -448,5 +453,6 @@ void coll_ucg_abandon_background(mca_coll_ucg_module_t* module) {
     end(made);
     opal_mutex_unlock(&background.lock);
     abandon(made);
-    /* What waits is never complete, and its exchange may write where it was told to. */
+    /* Calls that wait never complete, and an exchange in progress may still write to its buffers,
+       so both stay. */
 }

@@ -1,44 +1,48 @@
 /*
- * Making the group of a communicator at a nonblocking call, which must not wait for anybody: Open
- * MPI's progress goes on with it, and the communicator's calls wait meanwhile.
+ * Makes the group of a communicator at a nonblocking call, which must not wait for other processes:
+ * Open MPI's progress goes on with it, and the communicator's calls wait meanwhile.
  *
- * Such a call and all that come before the group is there are kept, and made again in their order
- * when it is known whether there will be one (coll_ucg_deferred.h). So processes need not agree
- * from which call on it serves them, however far each of them has come when it is there.
+ * Such a call, and all that come before the group exists, are kept, and are made again in their
+ * order when it is known whether there will be a group (coll_ucg_deferred.h). So processes need not
+ * agree from which call on the group serves them, however far each of them has come by then.
  */
 #ifndef MCA_COLL_UCG_BACKGROUND_H
 #define MCA_COLL_UCG_BACKGROUND_H
 
 #include "coll_ucg_deferred.h"
 
-/** With the component. */
+/** To be called when the component is opened and closed. */
 void coll_ucg_open_background(void);
 void coll_ucg_close_background(void);
 
 /**
- * How a nonblocking call of an intra-communicator begins that has no group yet, as far as its
- * thread knows. UCG_OK: there is one now. UCG_INPROGRESS: the call waits (coll_ucg_defer()).
- * UCG_ERR_UNSUPPORTED: it is passed on. Counts the call, and begins with making the group.
+ * Begins a nonblocking call of an intra-communicator that has no group yet, as far as its thread
+ * knows. UCG_OK: there is one now. UCG_INPROGRESS: the call has to wait (coll_ucg_defer()).
+ * UCG_ERR_UNSUPPORTED: it goes to the previous module. Counts the call, and begins to make the
+ * group if that is due.
  */
 ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module);
 
-/** The same of a call that is passed on in any case, and counts nothing: only after those that
- *  wait, since Open MPI numbers what it is passed. */
+/** Begins a nonblocking call that goes to the previous module in any case, and that is not counted.
+ *  UCG_INPROGRESS: it has to wait first, since Open MPI numbers the calls that it gets and so needs
+ *  them in order. UCG_ERR_UNSUPPORTED: it goes there now. */
 ucg_status_t coll_ucg_pass_in_order(mca_coll_ucg_module_t* module);
 
-/** Keeps the call of which UCG_INPROGRESS was said. Returns what its function returns. */
+/** Keeps a call for which a function above returned UCG_INPROGRESS. Returns what the call's
+ *  function is to return. */
 int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                    const coll_ucg_arguments_t* arguments);
 
-/** Waits until no group is being made in the background, and no call waits for it. */
+/** Waits until the module's group is not being made in the background any more, and no call waits
+ *  for it. */
 void coll_ucg_await_background(mca_coll_ucg_module_t* module);
 
-/** Of a communicator that ends, which it does with a group half made at the end of a program that
- *  has left its requests alone. */
+/** Gives up the making of the module's group, when its communicator ends. That happens at the end
+ *  of a program that has not completed its requests. */
 void coll_ucg_abandon_background(mca_coll_ucg_module_t* module);
 
-/** Initialises a coll_ucg_arguments_t from variables that are called as its fields are: ten at
- * most. */
+/** Lists the initialisers of a coll_ucg_arguments_t, from at most ten variables with the names of
+ *  its fields. */
 #define COLL_UCG_FIELDS(...)                                                                       \
     COLL_UCG_TENTH(__VA_ARGS__, COLL_UCG_FIELDS_10, COLL_UCG_FIELDS_9, COLL_UCG_FIELDS_8,          \
                    COLL_UCG_FIELDS_7, COLL_UCG_FIELDS_6, COLL_UCG_FIELDS_5, COLL_UCG_FIELDS_4,     \
@@ -56,8 +60,8 @@ void coll_ucg_abandon_background(mca_coll_ucg_module_t* module);
 #define COLL_UCG_FIELDS_9(a, ...) .a = a, COLL_UCG_FIELDS_8(__VA_ARGS__)
 #define COLL_UCG_FIELDS_10(a, ...) .a = a, COLL_UCG_FIELDS_9(__VA_ARGS__)
 
-/** How the functions of nonblocking calls end that may wait: as COLL_UCG_LEAVE, or, after
- *  UCG_INPROGRESS, with the call kept. */
+/** Ends a nonblocking function whose calls may wait: like COLL_UCG_LEAVE, or, after UCG_INPROGRESS,
+ *  by keeping the call. */
 #define COLL_UCG_LEAVE_NONBLOCKING(ucg, name, status, ...)                                         \
     do {                                                                                           \
         if (OPAL_UNLIKELY(UCG_INPROGRESS == (status))) {                                           \

@@ -13,12 +13,12 @@
 
 /* ------------------------------------------------------------------ scratch */
 
-/** At least `bytes` bytes, contents undefined; NULL when memory is exhausted. */
+/** Returns at least `bytes` bytes with undefined contents; NULL when memory is exhausted. */
 void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes);
 
-/** Scratch of more bytes than this is given back when its call ends. */
+/** Scratch of more bytes than this, other than vectors, is freed when its call ends. */
 enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
-/** Gives scratch of unusual size back. */
+/** Frees scratch of unusual size, other than vectors. */
 void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace);
 static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
     if (OPAL_UNLIKELY(workspace->send.capacity > COLL_UCG_SCRATCH_KEPT ||
@@ -30,16 +30,17 @@ static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
 
 /* ------------------------------------------------------------------ datatypes */
 
-/** Bytes of `count` elements as a message carries them. Equal on all ranks whose signatures match.
- */
+/** Returns the bytes of `count` elements as a message carries them; equal on all ranks whose
+ *  signatures match. */
 static inline size_t coll_ucg_packed_bytes(const ompi_datatype_t* type, size_t count) {
     return type->super.size * count;
 }
 
 /**
- * How a call of no bytes ends, of a function for which Open MPI returns where the count is zero.
- * Another rank may have described the same by some elements of an empty datatype, or the other way
- * round: so such calls neither make a group nor count towards it, on any rank.
+ * Ends a call of no bytes to a function for which Open MPI itself returns where the count is zero.
+ * Another rank may have described the same data by some elements of an empty datatype, or the other
+ * way round, and so not have come here: therefore such calls neither make a group nor count towards
+ * it, on any rank.
  */
 static inline int coll_ucg_leave_empty(mca_coll_ucg_module_t* module,
                                        enum coll_ucg_function function) {
@@ -58,7 +59,7 @@ static inline ptrdiff_t coll_ucg_extent(const ompi_datatype_t* type) {
     return type->super.ub - type->super.lb;
 }
 
-/** Do displacements in extents count the bytes that messages carry? */
+/** Is a displacement in extents also one in packed elements? */
 static inline bool coll_ucg_is_gapless(const ompi_datatype_t* type) {
     return 0 != (type->super.flags & OPAL_DATATYPE_FLAG_NO_GAPS) && 0 < type->super.size &&
            coll_ucg_extent(type) == (ptrdiff_t)type->super.size;
@@ -71,29 +72,29 @@ ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* 
 
 /* ------------------------------------------------------------------ calls */
 
-/** The data on one side of a call, in the user's memory, and the place where its bytes lie as a
- *  message carries them: elements of one type, or blocks of sizes of their own, one for each rank.
- */
+/** The data on one side (input or output) of a call: where it is in the user's memory, and where
+ *  its bytes lie as a message carries them. It consists of elements of one type, or of blocks of
+ *  sizes of their own, one for each rank. */
 typedef struct {
     void* user;
-    unsigned char* packed; /**< User's memory when `direct`, else scratch. */
+    unsigned char* packed; /**< The user's memory if `direct`, else scratch. */
     bool direct;           /**< Nothing is packed, or there is no data on this side. */
     bool in_blocks;
-    const ompi_datatype_t* type; /**< Of everything, or NULL. */
-    /* Carried to scratch before the call starts, and to the user after it, unless direct. Elements,
-       or blocks. */
+    const ompi_datatype_t* type; /**< Type of all elements, or NULL. */
+    /* Number of elements, or of blocks, that are packed to scratch before the call starts (load),
+       and unpacked to the user's memory after it (store), unless direct. */
     size_t load_first;
     size_t load_count;
     size_t store_count; /**< From the first one on. */
-    /* Of blocks: */
+    /* Used for blocks: */
     coll_ucg_counts_t counts;
-    coll_ucg_displs_t displs;             /**< In extents, or in bytes with `types`. */
-    const ptrdiff_t* places;              /**< The same in bytes, instead of `displs`, or NULL. */
-    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
+    coll_ucg_displs_t displs;             /**< In extents, or, with `types`, in bytes. */
+    const ptrdiff_t* places;              /**< In bytes, instead of `displs`, or NULL. */
+    struct ompi_datatype_t* const* types; /**< Type of each block, or NULL. */
     int size;                             /**< Number of blocks. */
-    /* Where the vectors are in bytes: */
+    /* Used where libucg gets vectors in bytes: */
     uint64_t* bytes;  /**< Length of each block. */
-    int64_t* offsets; /**< Where it begins, from `packed`. */
+    int64_t* offsets; /**< Where each block begins, from `packed`. */
 } coll_ucg_data_t;
 
 /** An MPI operator on a datatype, as libucg calls it. */
@@ -101,7 +102,7 @@ typedef struct {
     coll_ucg_workspace_t* workspace;
     ompi_op_t* op; /**< NULL: the call does not reduce. */
     ompi_datatype_t* type;
-    size_t batch; /**< Elements that the operator's scratch holds. */
+    size_t batch; /**< Number of elements that the operator's scratch holds. */
 } coll_ucg_reduction_t;
 
 typedef struct {
@@ -115,7 +116,7 @@ typedef struct {
     coll_ucg_reduction_t reduction;
 } coll_ucg_call_t;
 
-/** Makes a call that has no data yet. */
+/** Initialises a call that has no data yet. */
 static inline void coll_ucg_begin(coll_ucg_call_t* call, mca_coll_ucg_module_t* module,
                                   ucg_group_h group, coll_ucg_workspace_t* workspace) {
     call->module = module;
@@ -151,11 +152,11 @@ static inline bool coll_ucg_takes_arrays(const coll_ucg_call_t* call) {
     return (COLL_UCG_ATTACHES_TYPES && types) || (COLL_UCG_ATTACHES_VECTORS && vectors);
 }
 
-/** The below, for data that is not direct. */
+/** Load or store data that is not direct. */
 ucg_status_t coll_ucg_load_packed(const coll_ucg_data_t* data);
 ucg_status_t coll_ucg_store_packed(const coll_ucg_data_t* data);
 
-/** Carries to scratch what libucg is to read there; before each start. */
+/** Packs to scratch what libucg is to read there. To be called before each start. */
 static inline ucg_status_t coll_ucg_load(const coll_ucg_call_t* call) {
     ucg_status_t status = UCG_OK;
     if (OPAL_UNLIKELY(!call->input.direct)) {
@@ -167,7 +168,8 @@ static inline ucg_status_t coll_ucg_load(const coll_ucg_call_t* call) {
     return status;
 }
 
-/** Carries the result to the user. Bytes between the datatype's pieces are never written. */
+/** Unpacks the result to the user's memory. Bytes between the datatype's pieces are never
+ *  written. */
 static inline ucg_status_t coll_ucg_store(const coll_ucg_call_t* call) {
     return OPAL_LIKELY(call->output.direct) ? UCG_OK : coll_ucg_store_packed(&call->output);
 }
@@ -184,7 +186,7 @@ static inline ucg_status_t coll_ucg_run(coll_ucg_call_t* call) {
     return OPAL_LIKELY(UCG_OK == status) ? coll_ucg_store(call) : status;
 }
 
-/** Runs a blocking call that has been opened with that status. */
+/** Runs a blocking call that has been opened with the status `opened`. */
 static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status_t opened) {
     const ucg_status_t status = OPAL_LIKELY(UCG_OK == opened) ? coll_ucg_run(call) : opened;
     coll_ucg_trim(call->workspace);
@@ -193,13 +195,13 @@ static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status
 
 /* ------------------------------------------------------------------ buffers */
 
-/** So many bytes beyond the user's pointer. That is no pointer into anything where the type has
- *  absolute addresses, and so the sum is one of integers. */
+/** Returns the address `displacement` bytes after `user`. Where the type has absolute addresses
+ *  `user` is no pointer into an object, so the sum is one of integers. */
 static inline unsigned char* coll_ucg_at(const void* user, ptrdiff_t displacement) {
     return (unsigned char*)((uintptr_t)user + (uintptr_t)displacement);
 }
 
-/** The below, for data that is not direct. */
+/** Continues coll_ucg_open_buffer() for data that is not direct: takes scratch for it. */
 ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch, size_t count);
 
 static inline ucg_status_t coll_ucg_open_buffer(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
@@ -214,7 +216,7 @@ static inline ucg_status_t coll_ucg_open_buffer(coll_ucg_data_t* data, coll_ucg_
     return OPAL_LIKELY(data->direct) ? UCG_OK : coll_ucg_open_packed(data, scratch, count);
 }
 
-/** The call reads this. */
+/** Opens the send buffer: `count` elements that the call reads. */
 static inline ucg_status_t coll_ucg_open_send(coll_ucg_call_t* call, const void* user, size_t count,
                                               const ompi_datatype_t* type) {
     const ucg_status_t status =
@@ -224,7 +226,7 @@ static inline ucg_status_t coll_ucg_open_send(coll_ucg_call_t* call, const void*
     return status;
 }
 
-/** The call writes this. */
+/** Opens the receive buffer: `count` elements that the call writes. */
 static inline ucg_status_t coll_ucg_open_receive(coll_ucg_call_t* call, void* user, size_t count,
                                                  const ompi_datatype_t* type) {
     const ucg_status_t status =
@@ -235,7 +237,8 @@ static inline ucg_status_t coll_ucg_open_receive(coll_ucg_call_t* call, void* us
     return status;
 }
 
-/** MPI_IN_PLACE: the call also reads these elements, or blocks, of what it writes. */
+/** For MPI_IN_PLACE: makes the call also read `count` elements, or blocks, from `first` on, of what
+ *  it writes. */
 static inline void coll_ucg_read_in_place(coll_ucg_call_t* call, size_t first, size_t count) {
     call->params.flags |= UCG_COLL_FLAG_IN_PLACE;
     call->output.load_first = first;
@@ -249,22 +252,22 @@ typedef struct {
     const void* user;
     coll_ucg_counts_t counts;
     coll_ucg_displs_t displs;
-    const ompi_datatype_t* type;          /**< Of all blocks, or NULL. */
-    struct ompi_datatype_t* const* types; /**< Of each block, or NULL. */
+    const ompi_datatype_t* type;          /**< Type of all blocks, or NULL. */
+    struct ompi_datatype_t* const* types; /**< Type of each block, or NULL. */
 } coll_ucg_blocks_t;
 
-/** Are both vectors of int? Open MPI's own components give displacements of 64 bits with counts of
- *  int, too. */
+/** Are counts and displacements both of int? Open MPI's own components also give displacements of
+ *  64 bits with counts of int. */
 static inline bool coll_ucg_has_ints(const coll_ucg_blocks_t* blocks) {
     return sizeof(int) == coll_ucg_counts_entries(blocks->counts).width &&
            sizeof(int) == coll_ucg_displs_entries(blocks->displs).width;
 }
 
 /**
- * Says in what elements a call counts its blocks and its own part, before the blocks are opened:
- * libucg reads the program's own vectors where they are of int and blocks and part are of gapless
- * elements of one size; else it gets vectors in bytes. `other`: the blocks of the other side, or
- * NULL; `part`: their type, or that of what is not in blocks.
+ * Chooses the unit in which a call counts its blocks and its own part, before the blocks are
+ * opened. libucg reads the program's own vectors if they are of int and the blocks and the part
+ * have gapless elements of one size; else it gets vectors in bytes. `other`: the blocks of the
+ * other side, or NULL; `part`: their type, or that of what is not in blocks.
  */
 static inline void coll_ucg_choose_vectors(ucg_coll_params_t* params,
                                            const coll_ucg_blocks_t* blocks,
@@ -284,30 +287,32 @@ static inline bool coll_ucg_has_own_vectors(const ucg_coll_params_t* params) {
     return OPAL_LIKELY(UCG_COLL_PARAM_FIELD_INT_VECTORS == params->field_mask);
 }
 
-/** The part of `count` elements in the elements of the call. */
+/** Returns the length of a part of `count` elements in the unit of the call. */
 static inline size_t coll_ucg_part(const ucg_coll_params_t* params, const ompi_datatype_t* type,
                                    size_t count) {
     return coll_ucg_has_own_vectors(params) ? count : coll_ucg_packed_bytes(type, count);
 }
 
-/** The length of an opened block in the elements of the call. */
+/** Returns the length of an opened block in the unit of the call. */
 static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
                                            const coll_ucg_data_t* data, int index) {
     return coll_ucg_has_own_vectors(params) ? coll_ucg_count_at(data->counts, (size_t)index)
                                             : (size_t)data->bytes[index];
 }
 
-/** The call reads these blocks, or writes them. Vectors as chosen. */
+/** Open the blocks that the call reads, or writes. REQUIRES: coll_ucg_choose_vectors(). */
 ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
 ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
 
-/** Says where blocks lie whose counts, places, types and vectors `data` has: in the user's memory,
- *  if they all lie there as messages carry them, else one after the other in `scratch`. */
+/** Sets the addresses of the blocks whose counts, places, types and vectors `data` has: in the
+ *  user's memory, if they all lie there as messages carry them, else one after the other in
+ *  `scratch`. */
 ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch);
 
 /* ------------------------------------------------------------------ operators */
 
-/** The below, for another operator or datatype than the latest of libucg's own. */
+/** Continues coll_ucg_open_reduction() for another operator or datatype than the latest that libucg
+ *  combines itself. */
 ucg_status_t coll_ucg_open_other_reduction(coll_ucg_call_t* call, ompi_op_t* op,
                                            ompi_datatype_t* type);
 /**
@@ -331,11 +336,11 @@ static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_call_t* call, ompi_o
 
 /* ------------------------------------------------------------------ opened in one place */
 
-/** A broadcast from the rank `root` of the call's group. */
+/** Opens a broadcast from the rank `root` of the call's group. */
 ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, coll_ucg_count_t count,
                                  const ompi_datatype_t* type, uint32_t root, bool is_root);
 
-/** Of a reduction whose result is a whole vector, or none: reduce, allreduce, scan, exscan. */
+/** Opens a reduction whose result is a whole vector, or none: reduce, allreduce, scan, exscan. */
 ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
                                            const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                            ompi_datatype_t* type, ompi_op_t* op, int root);

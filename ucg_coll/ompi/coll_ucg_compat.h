@@ -60,8 +60,8 @@
 
 /* ------------------------------------------------------------------ threads */
 
-/** Has the program MPI_THREAD_MULTIPLE? Open MPI 5.0 notes it of MPI_Init_thread() alone, and of
- *  MPI_Session_init() only in OPAL. */
+/** Does the program run with MPI_THREAD_MULTIPLE? Open MPI 5.0 sets its own flag in
+ *  MPI_Init_thread() alone; after MPI_Session_init() only OPAL knows. */
 static inline bool coll_ucg_threads(void) {
 #if COLL_UCG_FOR_OMPI_4
     return ompi_mpi_thread_multiple;
@@ -72,13 +72,14 @@ static inline bool coll_ucg_threads(void) {
 
 /* ------------------------------------------------------------------ the library around it */
 
-/** What MPI_Get_library_version() writes has room in it, also where the program was linked with
- *  another library of Open MPI's, for MPI's standard ABI. */
+/** Bytes that suffice for what MPI_Get_library_version() writes, also where the program was linked
+ *  with another library of Open MPI's, that for MPI's standard ABI. */
 enum { COLL_UCG_VERSION_BYTES = 8192 };
 _Static_assert(COLL_UCG_VERSION_BYTES >= MPI_MAX_LIBRARY_VERSION_STRING, "MPI asks for that room");
 
-/** The version of the library that the program runs with. False: unknown. From 6.0 on the function
- *  is in one of two libraries, of which the component may not load the other. */
+/** Writes the version of the library that the program runs with. Returns false if it is unknown.
+ *  From 6.0 on the function is in one of two libraries, and the component may not load the other
+ *  one. */
 static inline bool coll_ucg_library_version(char text[COLL_UCG_VERSION_BYTES]) {
     int length = 0;
 #if COLL_UCG_FOR_OMPI_6
@@ -99,9 +100,9 @@ static inline bool coll_ucg_library_version(char text[COLL_UCG_VERSION_BYTES]) {
 /* ------------------------------------------------------------------ a module's functions */
 
 /**
- * When a module is enabled and disabled, of the function `name`: takes the communicator's function
- * for the module's own, and puts back the one that was there before. Up to 5.0 Open MPI does the
- * first itself, and forgets all functions when a communicator ends.
+ * Used when a module is enabled and disabled, for the function `name`: COLL_UCG_INSTALL makes the
+ * module's own function that of the communicator, COLL_UCG_UNINSTALL puts back the previous one. Up
+ * to 5.0 Open MPI does the former itself, and forgets all functions when a communicator ends.
  */
 #if COLL_UCG_FOR_OMPI_6
 #define COLL_UCG_INSTALL(comm, name, module_p)                                                     \
@@ -125,8 +126,8 @@ typedef size_t coll_ucg_count_t;              /**< A number of elements. */
 typedef ptrdiff_t coll_ucg_displ_t;           /**< A displacement in elements or bytes. */
 typedef ompi_count_array_t coll_ucg_counts_t; /**< A vector of counts, of either width. */
 typedef ompi_disp_array_t coll_ucg_displs_t;  /**< A vector of displacements, of either width. */
-typedef ompi_disp_array_t coll_ucg_places_t;  /**< One of MPI_Aint. */
-typedef ompi_disp_array_t coll_ucg_either_t;  /**< One of displacements or of MPI_Aint. */
+typedef ompi_disp_array_t coll_ucg_places_t;  /**< A vector of MPI_Aint. */
+typedef ompi_disp_array_t coll_ucg_either_t;  /**< Displacements or MPI_Aint. */
 enum { COLL_UCG_LARGE_COUNTS = 1 };
 #else
 typedef int coll_ucg_count_t;
@@ -138,12 +139,12 @@ typedef const void* coll_ucg_either_t;
 enum { COLL_UCG_LARGE_COUNTS = 0 };
 #endif
 
-/** Can one count have so many elements, the sum of a vector of counts? */
+/** Does one count have room for this number of elements, such as the sum of a vector of counts? */
 static inline bool coll_ucg_is_countable(int64_t elements) {
     return COLL_UCG_LARGE_COUNTS || elements <= INT32_MAX;
 }
 
-/** Where the entries of a vector lie, and how long each is. */
+/** The address of a vector's entries, and the bytes of each. */
 typedef struct {
     const void* data;
     size_t width;
@@ -181,7 +182,7 @@ static inline coll_ucg_entries_t coll_ucg_displs_entries(coll_ucg_displs_t displ
 static inline coll_ucg_entries_t coll_ucg_places_entries(coll_ucg_places_t places) {
     return coll_ucg_displs_entries(places);
 }
-/** The vector of such entries. */
+/** Return the vector of these entries. */
 static inline coll_ucg_counts_t coll_ucg_counts_of(coll_ucg_entries_t entries) {
     return sizeof(int) == entries.width ? ompi_count_array_create(entries.data)
                                         : ompi_count_array_create_c(entries.data);
@@ -190,7 +191,8 @@ static inline coll_ucg_displs_t coll_ucg_displs_of(coll_ucg_entries_t entries) {
     return sizeof(int) == entries.width ? ompi_disp_array_create(entries.data)
                                         : ompi_disp_array_create_c(entries.data);
 }
-/** `width`: of its entries, where the vector does not tell. */
+/** Returns the entries of such a vector. `width`: bytes of an entry, where the vector does not
+ *  tell. */
 static inline coll_ucg_entries_t coll_ucg_either_entries(coll_ucg_either_t either, size_t width) {
     (void)width;
     return coll_ucg_displs_entries(either);
@@ -228,7 +230,7 @@ static inline coll_ucg_entries_t coll_ucg_displs_entries(coll_ucg_displs_t displ
 static inline coll_ucg_entries_t coll_ucg_places_entries(coll_ucg_places_t places) {
     return (coll_ucg_entries_t){places, sizeof *places};
 }
-/** The vector of such entries. */
+/** Return the vector of these entries. */
 static inline coll_ucg_counts_t coll_ucg_counts_of(coll_ucg_entries_t entries) {
     return (coll_ucg_counts_t)entries.data;
 }
@@ -243,7 +245,7 @@ static inline coll_ucg_either_t coll_ucg_either_of(coll_ucg_entries_t entries) {
 }
 #endif
 
-/** The same of entries of the component's own. */
+/** Return the vector of entries of the component's own types. */
 static inline coll_ucg_counts_t coll_ucg_own_counts(const coll_ucg_count_t* counts) {
     return coll_ucg_counts_of((coll_ucg_entries_t){counts, sizeof *counts});
 }
@@ -254,9 +256,9 @@ static inline coll_ucg_displs_t coll_ucg_own_displs(const coll_ucg_displ_t* disp
 /* ------------------------------------------------------------------ requests */
 
 /**
- * Do the bindings attach arrays to the request of a nonblocking call, whether it is complete or
- * not? They free them at its end. So 6.0's for Fortran 2008 do of those with datatypes of their
- * own, and of those with vectors where an INTEGER is no int.
+ * Do MPI's bindings attach arrays, which they free at its end, to the request of a nonblocking
+ * call, complete or not? Those of 6.0 for Fortran 2008 do so for calls with vectors of datatypes,
+ * and for calls with vectors of counts where an INTEGER is no int.
  */
 enum {
     COLL_UCG_ATTACHES_TYPES = COLL_UCG_FOR_OMPI_6,
@@ -265,9 +267,10 @@ enum {
 };
 
 /**
- * Before a request is given back, and before its communicator is: releases what was attached to it
- * after its end, or without its ever being started. Bindings attach the datatypes, operators and
- * arrays of a call that is not complete when it returns, and another thread may end it meanwhile.
+ * Releases what was attached to a request after its end, or while it was never started. To be
+ * called before the request and its communicator are given back. Bindings attach the datatypes,
+ * operators and arrays of a call that is not complete when it returns, and another thread may end
+ * it meanwhile.
  */
 static inline void coll_ucg_free_attached(ompi_request_t* request) {
     const ompi_request_complete_fn_t callback = request->req_complete_cb;
@@ -279,7 +282,8 @@ static inline void coll_ucg_free_attached(ompi_request_t* request) {
 
 /* ------------------------------------------------------------------ progress */
 
-/** Open MPI's progress. How many things happened, where it tells; 4.1 does not: 0. */
+/** Makes progress in Open MPI. Returns how many events it handled, where it tells; in 4.1 always
+ *  0. */
 static inline int coll_ucg_progress_all(void) {
 #if COLL_UCG_FOR_OMPI_4
     opal_progress();
@@ -291,8 +295,9 @@ static inline int coll_ucg_progress_all(void) {
 
 /* ------------------------------------------------------------------ communicators */
 
-/** An order of communicators that all processes which share some of them agree on. From 5.0 on the
- *  short id is each process's own where the communicator was made of a group alone. */
+/** Does `one` come before `other` in an order of communicators that all processes which share some
+ *  of them agree on? From 5.0 on processes may have different short ids for a communicator that was
+ *  made of a group alone. */
 static inline bool coll_ucg_comes_before(const ompi_communicator_t* one,
                                          const ompi_communicator_t* other) {
 #if COLL_UCG_FOR_OMPI_4
@@ -306,9 +311,10 @@ static inline bool coll_ucg_comes_before(const ompi_communicator_t* one,
 }
 
 /**
- * A request holds its communicator. Up to 5.0, and in the first alphas of 6.0, Open MPI gives some
- * inter-communicators a reference that nobody holds; MPI_Comm_free() then takes away every one that
- * there is, that of a request as well. So the first request takes the one that nobody holds.
+ * Takes the reference that a request has to its communicator. Up to 5.0, and in the first alphas of
+ * 6.0, Open MPI gives some inter-communicators a reference that nobody holds, and MPI_Comm_free()
+ * then drops all references, also those of requests. So the first request takes over the one that
+ * nobody holds.
  */
 static inline void coll_ucg_retain_comm(ompi_communicator_t* comm) {
 #ifdef OMPI_COMM_IS_EXTRA_RETAIN
@@ -322,7 +328,7 @@ static inline void coll_ucg_retain_comm(ompi_communicator_t* comm) {
 
 /* ------------------------------------------------------------------ what is not served */
 
-/** May buffers lie on a device? No rank can know that of the others'. */
+/** May buffers lie on a device? No rank can know where the buffers of others lie. */
 static inline bool coll_ucg_has_devices(void) {
 #if COLL_UCG_FOR_OMPI_4
 #if OPAL_CUDA_SUPPORT
@@ -336,8 +342,8 @@ static inline bool coll_ucg_has_devices(void) {
 #endif
 }
 
-/** Is a program to survive the end of its peers (mpirun --with-ft ulfm)? A wait would have to end
- *  when a peer has died or a communicator is revoked, and libucg's do not. */
+/** Must the program survive the end of its peers (mpirun --with-ft ulfm)? A wait would have to end
+ *  when a peer has died or a communicator is revoked, and libucg's waits do not. */
 static inline bool coll_ucg_survives_peers(void) {
 #if COLL_UCG_FOR_OMPI_4
     return false;
@@ -348,7 +354,7 @@ static inline bool coll_ucg_survives_peers(void) {
 
 /* ------------------------------------------------------------------ what processes publish */
 
-/** Publishes under the component's name. An error of PMIx, or 0. */
+/** Publishes `data` under the component's name. Returns an error of PMIx, or 0. */
 static inline int coll_ucg_publish(const mca_base_component_t* component, void* data,
                                    size_t bytes) {
     int rc;
@@ -360,31 +366,31 @@ static inline int coll_ucg_publish(const mca_base_component_t* component, void* 
     return rc;
 }
 
-/** Where to look for what a process has published, from what costs least on. */
+/** Where to look for what a process has published, in order of rising cost. */
 typedef enum {
     COLL_UCG_LOOK_HERE,    /**< In this process. */
     COLL_UCG_LOOK_ON_HOST, /**< At the PMIx server of this host. */
     COLL_UCG_LOOK_ANYWHERE /**< Wherever the process is: takes seconds if there is nothing. */
 } coll_ucg_reach_t;
 
-/** What there is instead of a length. */
+/** Why the length of published data is not known. */
 enum {
-    COLL_UCG_NOT_PUBLISHED = -1, /**< There is nothing. */
-    COLL_UCG_NOT_KNOWN = -2,     /**< PMIx does not tell; perhaps it does when it is asked again. */
-    COLL_UCG_NOT_IN_TIME = -3    /**< The same, after it has waited. It also waits for a process of
-                                      another host that publishes nothing. */
+    COLL_UCG_NOT_PUBLISHED = -1, /**< Nothing was published. */
+    COLL_UCG_NOT_KNOWN = -2,     /**< PMIx does not tell; it may when it is asked again. */
+    COLL_UCG_NOT_IN_TIME = -3 /**< PMIx does not tell after a wait. It also waits for a process of
+                                   another host that publishes nothing. */
 };
 
 static inline ptrdiff_t coll_ucg_copy_published(const void* from, size_t length, void* data,
                                                 size_t bytes) {
     const size_t wanted = length < bytes ? length : bytes;
-    if (wanted > 0) { /* Who asks whether there is anything at all has no place for it. */
+    if (wanted > 0) { /* A caller that only asks whether there is anything passes no `data`. */
         memcpy(data, from, wanted);
     }
     return (ptrdiff_t)length;
 }
 
-/** What there is where PMIx has ended with this error. */
+/** Returns the reason that an error of PMIx stands for. */
 static inline ptrdiff_t coll_ucg_why_not_found(int error) {
 #if COLL_UCG_FOR_OMPI_4
     const int none = OPAL_ERR_NOT_FOUND;
@@ -399,8 +405,8 @@ static inline ptrdiff_t coll_ucg_why_not_found(int error) {
     return late == error ? COLL_UCG_NOT_IN_TIME : COLL_UCG_NOT_KNOWN;
 }
 
-/** The length of what a process has published under that key, and its first bytes in `data`, of
- *  which there are `bytes`; negative if none was found. */
+/** Finds what a process has published under `key`. Returns its length, and its first bytes, at most
+ *  `bytes`, in `data`; returns a negative value if none was found. */
 #if COLL_UCG_FOR_OMPI_4
 static inline ptrdiff_t coll_ucg_find_published(const opal_process_name_t* name, const char* key,
                                                 coll_ucg_reach_t reach, void* data, size_t bytes) {

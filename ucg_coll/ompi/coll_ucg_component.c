@@ -34,8 +34,8 @@ mca_coll_ucg_component_t mca_coll_ucg_component = {
             .collm_init_query = component_init_query,
             .collm_comm_query = mca_coll_ucg_comm_query,
         },
-    /* Above those that serve (tuned 30), below those that act on whatever serves: sync 50, cuda 78,
-     * monitoring. */
+    /* Above components that serve (tuned 30), below those that wrap whatever serves: sync 50, cuda
+     * 78, monitoring. */
     .priority = 45,
     /* Setting up takes as long as some twenty short collectives; this many were the first in NWChem
      * and CP2K that took no more time than without the component. */
@@ -87,8 +87,9 @@ static const struct {
 /* ------------------------------------------------------------------ parameters */
 
 /**
- * Open MPI compares the versions of module structures too, but drops a component that does not fit
- * without a word. This tells the user why nothing got faster.
+ * Does the component run with the series of Open MPI that it was built for? Open MPI compares the
+ * versions of module structures too, but drops a component that does not fit without a word. This
+ * function tells the user why nothing got faster.
  */
 static bool runs_in_its_own_series(void) {
     char text[COLL_UCG_VERSION_BYTES];
@@ -126,8 +127,8 @@ static void register_switches(const mca_base_component_t* component) {
     }
 }
 
-/** Has it no algorithms of its own? libucg serves alltoallw as alltoallv, and all neighbourhood
- *  collectives as neighbor_alltoallv. */
+/** Is the function served by the algorithms of another one? libucg serves alltoallw as alltoallv,
+ *  and all neighbourhood collectives as neighbor_alltoallv. */
 static bool has_algorithms_of_another(int function) {
     switch (function) {
     case COLL_UCG_FN_alltoallw:
@@ -139,7 +140,7 @@ static bool has_algorithms_of_another(int function) {
     }
 }
 
-/** Parameters like coll_ucg_allreduce_algorithm. */
+/** Registers parameters like coll_ucg_allreduce_algorithm. */
 static void register_algorithms(const mca_base_component_t* component) {
     for (int i = 0; i < COLL_UCG_FN_BLOCKING_COUNT; i++) {
         char name[64];
@@ -243,7 +244,7 @@ static int component_register(void) {
 
 /* ------------------------------------------------------------------ context */
 
-/** Hands a parameter on if the user gave it. */
+/** Sets a variable of libucg to the value of a parameter if the user gave it. */
 static ucg_status_t set_variable(ucg_config_h config, const char* variable, const char* value) {
     if (NULL == value || '\0' == value[0]) {
         return UCG_OK;
@@ -277,7 +278,8 @@ static void drop_line(const char* line, void* unused) {
     (void)unused;
 }
 
-/** What is wrong with a setting is wrong with it wherever it is set: one process tells of it. */
+/** Reads the configuration. `is_told`: another process, with the same settings, reports what is
+ *  wrong with them, so this one does not. */
 static ucg_status_t read_config(bool is_told, ucg_config_h* config_p) {
     void* programs_arg = NULL; /* The program may use libucg itself. */
     ucg_log_handler_t programs = NULL;
@@ -297,7 +299,7 @@ static ucg_status_t read_config(bool is_told, ucg_config_h* config_p) {
     return status;
 }
 
-/** Who takes the log. */
+/** A handler of the log. */
 typedef struct log_taker_t {
     ucg_log_handler_t handler; /* NULL: standard error. */
     void* arg;
@@ -315,10 +317,11 @@ static void drop_lines_of_profiles(const char* line, void* former) {
     }
 }
 
-/** What is wrong with a file that a setting names is wrong for all processes of a host. */
+/** Makes the context. `is_told`: another process of this host reports what is wrong with a file
+ *  that a setting names, so this one does not. */
 static ucg_status_t create_with(const ucg_context_params_t* params, ucg_config_h config,
                                 bool is_told, ucg_context_h* context_p) {
-    static log_taker_t former; /* Another thread may have begun a line that ends after this. */
+    static log_taker_t former; /* Static: another thread may finish a line after the return. */
     if (is_told) {
         former.handler = ucg_log_set_handler(NULL, NULL, &former.arg);
         (void)ucg_log_set_handler(drop_lines_of_profiles, &former, NULL);
@@ -368,8 +371,8 @@ ucg_status_t coll_ucg_context(ompi_communicator_t* comm, ucg_context_h* context_
 
 /* ------------------------------------------------------------------ life */
 
-/** The value that the user gave a setting, as a parameter or in the environment; "" if he did not.
- */
+/** Returns the value that the user gave a setting, as a parameter or in the environment; "" if
+ *  there is none. */
 static const char* given(const char* variable) {
     char name[64];
     for (int i = 0; i < COLL_UCG_SETTING_COUNT; i++) {
@@ -396,7 +399,8 @@ bool coll_ucg_passes_none_on(void) {
     return 0 == mca_coll_ucg_component.setup_after;
 }
 
-/** Who wants the same bits from each call has them from libucg alone. */
+/** Makes libucg serve all calls if the user wants reproducible results, which have the same bits
+ *  only if they all come from libucg. */
 static void serve_all_if_reproducible(void) {
     const char* value = given("REPRODUCIBLE");
     if ('\0' != value[0] && 0 != strcmp(value, "n")) {
@@ -444,9 +448,9 @@ static void report_counters(void) {
     }
 }
 
-/** A communicator that a request still holds, which the program forgot to free, is never destroyed,
- *  and its module neither. The modules that were there before it are not let go of: their
- *  components may be closed. */
+/** Leaves all groups. A communicator that a request still holds, because the program forgot to free
+ *  the request, is never destroyed, and neither is its module. The modules that were there before
+ *  are not released: their components may be closed. */
 static void leave_groups(void) {
     opal_list_item_t* item;
     OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
@@ -458,9 +462,9 @@ static void leave_groups(void) {
 }
 
 /**
- * Open MPI closes the framework after it has destroyed the communicators, MPI_COMM_WORLD and most
- * of those that the program forgot to free alike; so the context goes here and not with any
- * communicator.
+ * Closes the component. Open MPI closes the framework after it has destroyed the communicators,
+ * MPI_COMM_WORLD and most of those that the program forgot to free alike; so the context is
+ * destroyed here and not with any communicator.
  */
 static int component_close(void) {
     mca_coll_ucg_component_t* component = &mca_coll_ucg_component;

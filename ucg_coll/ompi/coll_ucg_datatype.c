@@ -126,7 +126,8 @@ static const ompi_datatype_t* block_type(const coll_ucg_data_t* data, size_t ind
     return NULL != data->types ? data->types[index] : data->type;
 }
 
-/** Bytes from the start of the user's buffer to the lower bound of a block's first element. */
+/** Returns the bytes from the start of the user's buffer to the origin of a block's first
+ *  element. */
 static ptrdiff_t block_displacement(const coll_ucg_data_t* data, size_t index) {
     if (NULL != data->places) {
         return data->places[index];
@@ -135,8 +136,8 @@ static ptrdiff_t block_displacement(const coll_ucg_data_t* data, size_t index) {
     return unit * coll_ucg_displ_at(data->displs, index);
 }
 
-/** Blocks where they lie in the user's memory. False if one of them does not lie there as a message
- *  carries it. */
+/** Lays out the blocks where they lie in the user's memory. Returns false if one of them does not
+ *  lie there as a message carries it. */
 static bool lay_out_in_place(coll_ucg_data_t* data) {
     uint64_t* const lengths = data->bytes;
     int64_t* const offsets = data->offsets;
@@ -154,7 +155,8 @@ static bool lay_out_in_place(coll_ucg_data_t* data) {
     return true;
 }
 
-/** Blocks one after the other in scratch. Returns the sum of lengths. */
+/** Lays out the blocks one after the other in scratch. Returns the sum of their lengths in
+ *  bytes. */
 static size_t lay_out_in_scratch(coll_ucg_data_t* data) {
     size_t sum = 0;
     for (size_t i = 0; i < (size_t)data->size; i++) {
@@ -175,8 +177,8 @@ ucg_status_t coll_ucg_lay_out_blocks(coll_ucg_data_t* data, coll_ucg_scratch_t* 
     return data->direct || NULL != data->packed ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-/** Counts and displacements of blocks that are carried there and back after the function of a
- *  nonblocking call has returned: see coll_ucg_arguments_t for who has changed them by then. */
+/** Copies counts and displacements of blocks that are packed and unpacked after the function of a
+ *  nonblocking call has returned; coll_ucg_arguments_t says what may have changed them by then. */
 static void keep_vectors(coll_ucg_data_t* data, uint64_t* memory) {
     const size_t size = (size_t)data->size;
     coll_ucg_entries_t counts = coll_ucg_counts_entries(data->counts);
@@ -190,8 +192,9 @@ static void keep_vectors(coll_ucg_data_t* data, uint64_t* memory) {
 enum { kWordsOfBlock = 5 }; /* Length, offset, datatype, count and displacement. */
 
 /**
- * Blocks as vectors in bytes. `which` (0 or 1) chooses the part of the workspace's vectors to use.
- * Datatypes are copied: Fortran's bindings make an array of them for the time of the call.
+ * Opens blocks as vectors in bytes. `which` (0: send, 1: receive) chooses the part of the
+ * workspace's vectors to use. Datatypes are copied: Fortran's bindings make an array of them for
+ * the duration of the call.
  */
 static ucg_status_t open_in_bytes(coll_ucg_data_t* data, coll_ucg_workspace_t* workspace,
                                   int which) {

@@ -1,5 +1,5 @@
 /*
- * Calls that wait: their arguments, and the requests that stand for them.
+ * Calls that wait for their group: their arguments, and the requests that stand for them.
  */
 #include "coll_ucg_deferred.h"
 
@@ -14,7 +14,8 @@
 
 typedef int (*call_t)(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module);
 
-/* Each with its arguments as it has them, and as COLL_UCG_LEAVE_NONBLOCKING keeps them. */
+/* Define a function for each collective that calls it with its arguments in its order, as
+   COLL_UCG_LEAVE_NONBLOCKING keeps them. */
 #define CALL(name, ...)                                                                            \
     static int call_##name(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module) {        \
         return mca_coll_ucg_##name(__VA_ARGS__, a->comm, a->request, module);                      \
@@ -87,7 +88,8 @@ void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred) {
     OBJ_RELEASE(comm);
 }
 
-/** After MPI_Wait and its like; of a request that is outstanding MPI calls it erroneous. */
+/** Frees the request after MPI_Wait and its like; MPI says that it is erroneous to free one in
+ *  progress. */
 static int free_deferred(ompi_request_t** request_p) {
     if (!REQUEST_COMPLETE(*request_p)) {
         return MPI_ERR_REQUEST;
@@ -102,8 +104,9 @@ static bool goes_along_edges(enum coll_ucg_function function) {
            function <= COLL_UCG_FN_ineighbor_alltoallw;
 }
 
-/** How many entries the vectors of the call have on either side; 0: none that MPI would read. Edges
- *  are found by the thread that calls, and are known to the one that makes the call again. */
+/** Counts the entries of the call's vectors on either side; 0: none that MPI would read. Edges are
+ *  found here, by the thread that calls, so that they are known to the thread that makes the call
+ *  again. */
 static ucg_status_t count_entries(mca_coll_ucg_module_t* module,
                                   const coll_ucg_deferred_t* deferred, size_t* sent,
                                   size_t* received) {
@@ -134,7 +137,7 @@ static ucg_status_t count_entries(mca_coll_ucg_module_t* module,
     return status;
 }
 
-/** Takes the next words of the memory for a copy, of a vector that the function has. */
+/** Copies a vector, if the function has it, to the next words of the memory at *next. */
 static coll_ucg_entries_t copy_of(coll_ucg_entries_t vector, size_t count, uint64_t** next) {
     if (NULL == vector.data || 0 == count) {
         return vector;
@@ -154,7 +157,7 @@ enum { kVectorCount = 3 }; /* Counts, displacements and datatypes. */
 _Static_assert(sizeof(void*) <= sizeof(uint64_t) && sizeof(MPI_Aint) <= sizeof(uint64_t),
                "a word has room for each entry of a vector");
 
-/** False: no memory. */
+/** Copies the vectors of the call's arguments. Returns false if there is no memory. */
 static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* deferred) {
     coll_ucg_arguments_t* a = &deferred->arguments;
     size_t sent;
@@ -172,7 +175,7 @@ static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* def
     if (NULL == deferred->vectors) {
         return false;
     }
-    /* Of `displs` a function has no more than one, of the side that has vectors. */
+    /* A function has at most one `displs`, for the side that has vectors. */
     a->sdtypes = copy_of_types(a->sdtypes, sent, &next);
     a->rdtypes = copy_of_types(a->rdtypes, received, &next);
     a->sdispls =

@@ -1,6 +1,7 @@
 /*
- * Nonblocking calls that are made while the group of their communicator is being made: they wait,
- * and when it is known by what they go, the functions are called again, in the program's order.
+ * Nonblocking calls that are made while the group of their communicator is being made. They wait,
+ * and when it is known whether there is a group, their functions are called again, in the program's
+ * order.
  */
 #ifndef MCA_COLL_UCG_DEFERRED_H
 #define MCA_COLL_UCG_DEFERRED_H
@@ -8,10 +9,11 @@
 #include "coll_ucg.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-/** The arguments of any nonblocking collective function, by the names that they have there. A call
- *  that waits has copies of vectors. By MPI these stay as they are until the call is complete; but
- *  Fortran's bindings make arrays of datatypes for the time of the call, and programs (FEniCSx)
- *  give their counts up when it has returned: Open MPI's own component reads them only there. */
+/** The arguments of any nonblocking collective function, by their names there. A call that waits
+ *  has copies of its vectors. MPI says that programs leave these alone until the call is complete;
+ *  but Fortran's bindings make arrays of datatypes for the duration of the call only, and programs
+ *  (FEniCSx) free their counts when it has returned: Open MPI's own component reads them only
+ *  there. */
 typedef struct {
     const void* sbuf;
     void* rbuf;
@@ -36,37 +38,37 @@ typedef struct {
 } coll_ucg_arguments_t;
 
 typedef struct {
-    /** What the program waits for. MPI's bindings keep the datatypes and the operator of the call
-     *  with it, until it is complete. */
+    /** The request that the program waits for. MPI's bindings attach the datatypes and the operator
+     *  of the call to it, until it is complete. */
     ompi_coll_base_nbc_request_t super;
     mca_coll_ucg_module_t* module;
     enum coll_ucg_function function;
     coll_ucg_arguments_t arguments;
-    void* vectors;         /**< Those that the arguments point at, or NULL. */
-    ompi_request_t* inner; /**< That of the call, once it has been made. */
+    void* vectors;         /**< Copies that the arguments point at, or NULL. */
+    ompi_request_t* inner; /**< The call's own request, once it has been made. */
 } coll_ucg_deferred_t;
 
 OBJ_CLASS_DECLARATION(coll_ucg_deferred_t);
 
-/** A call, with the request that the program gets for it. NULL: no memory. */
+/** Makes a call that waits, with the request that the program gets for it. NULL: no memory. */
 coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
                                             enum coll_ucg_function function,
                                             const coll_ucg_arguments_t* arguments);
 
-/** Of a call that has never waited. */
+/** Frees a call that has never waited, or whose request the program gives back. */
 void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred);
 
-/** Calls the function. Returns what that does. */
+/** Calls the function with these arguments. Returns what it returns. */
 int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                         const coll_ucg_arguments_t* arguments);
 
-/** Is the call that was made complete? */
+/** Has the call been completed, after its function was called again? */
 bool coll_ucg_deferred_has_ended(const coll_ucg_deferred_t* deferred);
 
-/** Tells the program its end. It may be gone afterwards. */
+/** Completes the program's request. The call may not exist any more afterwards. */
 void coll_ucg_end_deferred(coll_ucg_deferred_t* deferred);
 
-/** Of one whose function has failed. */
+/** Notes that the function has failed with `rc`, so that the program's request gets that error. */
 void coll_ucg_fail_deferred(coll_ucg_deferred_t* deferred, int rc);
 
 #endif

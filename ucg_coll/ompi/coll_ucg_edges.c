@@ -1,9 +1,10 @@
 /*
- * Blocks along edges: MPI's arguments become vectors in bytes, with an entry for each edge.
+ * Opens calls with blocks along edges: MPI's arguments become vectors in bytes, with an entry for
+ * each edge.
  */
 #include "coll_ucg_edges.h"
 
-/** Vectors with an entry for each edge of one side, in the workspace's. */
+/** Vectors with an entry for each edge of one side, in the workspace's memory. */
 typedef struct {
     uint64_t* bytes;
     int64_t* offsets;
@@ -60,7 +61,7 @@ static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, size_t block) {
                        : (ptrdiff_t)(block * (size_t)blocks->count));
 }
 
-/** Opens one side: `indexes` says which block each of its edges has. */
+/** Opens one side of the call: `indexes` says which block belongs to each of its edges. */
 static ucg_status_t open_side(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
                               const coll_ucg_edge_blocks_t* blocks, const vectors_t* vectors,
                               const int* indexes, uint32_t edges) {
@@ -107,7 +108,7 @@ static ucg_status_t open_blocks(coll_ucg_call_t* call, const coll_ucg_edges_t* e
     return status;
 }
 
-/** One block goes along all edges, packed once. */
+/** Opens the input if one block goes along all edges; it is packed once. */
 static ucg_status_t open_one(coll_ucg_call_t* call, const coll_ucg_edges_t* edges,
                              const coll_ucg_edge_blocks_t* block, const vectors_t* vectors) {
     const size_t count = 0 == edges->ends.destination_count ? 0 : (size_t)block->count;

@@ -15,7 +15,7 @@ static ucg_status_t open_part(coll_ucg_call_t* call, const void* sbuf, size_t sc
 
 /* ------------------------------------------------------------------ gather */
 
-/** The root's side: its own block goes through libucg as well. */
+/** Opens the call at the root, whose own block goes through libucg as well. */
 static ucg_status_t open_gather_at_root(coll_ucg_call_t* call, const void* sbuf, size_t scount,
                                         const ompi_datatype_t* stype, void* rbuf, size_t rcount,
                                         const ompi_datatype_t* rtype) {
@@ -152,7 +152,7 @@ static ucg_status_t open_gatherv_at_root(coll_ucg_call_t* call, const void* sbuf
     return UCG_OK == status ? open_part(call, sbuf, scount, stype) : status;
 }
 
-/** A part of zero bytes takes part too: the root alone knows all sizes. */
+/** Opens a gatherv. A rank without bytes takes part too, since the root alone knows all sizes. */
 static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
                                  const ompi_datatype_t* stype, const coll_ucg_blocks_t* output,
                                  int root) {
@@ -163,10 +163,11 @@ static ucg_status_t open_gatherv(coll_ucg_call_t* call, const void* sbuf, coll_u
                : open_part(call, sbuf, (size_t)scount, stype);
 }
 
-/** The blocks of the arguments. */
+/** The blocks that the functions' arguments describe. */
 #define OUTPUT (&(coll_ucg_blocks_t){rbuf, rcounts, displs, rdtype, NULL})
 
-/** Declares their description, and whether calls of it may be repeated. */
+/** Declares `call`, the description of the functions' arguments, and `alike`, which says whether
+ *  such a call may be repeated. */
 #define DESCRIBE_GATHERV(call, alike)                                                              \
     const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),           \
                                          COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};           \

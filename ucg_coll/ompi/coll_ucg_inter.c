@@ -1,7 +1,7 @@
 /*
- * The groups of inter-communicators, and how their processes exchange what making one takes: by the
- * previous modules' collectives across, and those of the communicator that Open MPI keeps for each
- * side, which libucg never serves (coll_ucg_module.c).
+ * The groups of inter-communicators, and how their processes exchange what making a group takes: by
+ * collectives of the previous modules between the sides, and by those of the communicator that Open
+ * MPI keeps for each side, which libucg never serves (coll_ucg_module.c).
  */
 #include "coll_ucg_inter.h"
 
@@ -10,7 +10,8 @@
 
 /* ------------------------------------------------------------------ sides */
 
-/** Both sides know the names of both their first processes. */
+/** Is this side the first? Both sides decide alike, since they know the names of the first
+ *  processes of both. */
 static bool is_first_side(ompi_communicator_t* comm) {
     const opal_process_name_t here = ompi_group_get_proc_name(comm->c_local_group, 0);
     const opal_process_name_t there = ompi_group_get_proc_name(comm->c_remote_group, 0);
@@ -122,7 +123,7 @@ ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_cont
         return UCG_OK;
     }
     ucg_status_t status;
-    do { /* Of a pause the other side would not know. */
+    do { /* No pause: the other side would not know of it. */
         status = coll_ucg_create_group(&ours, context, &side->group);
     } while (UCG_ERR_BUSY == status);
     exchange->failed = exchange->failed || ours.failed;
@@ -146,7 +147,8 @@ static int gather_from_sides(coll_ucg_exchange_t* exchange, const void* source, 
                : rc;
 }
 
-/** What comes from the other side is its own worst. */
+/** Finds the greatest number of both sides. An allreduce of an inter-communicator returns the
+ *  result of the other side, so each side also does its own. */
 static int find_worst_of_sides(coll_ucg_exchange_t* exchange, const int* mine, int* worst) {
     coll_ucg_previous_t* previous = &exchange->module->previous;
     ompi_communicator_t* side = exchange->module->comm->c_local_comm;
@@ -224,7 +226,8 @@ static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_par
     if (COLL_UCG_FRESH != part->state) {
         return UCG_ERR_UNSUPPORTED;
     }
-    /* A root and the other side call this root's collectives in one order, so they count alike. */
+    /* A root and the other side call this root's collectives in one order, so all of them count
+       alike. */
     if (0 < part->calls_before) {
         part->calls_before--;
         return UCG_ERR_UNSUPPORTED;

@@ -1,11 +1,11 @@
 /*
- * Inter-communicators: the groups that serve them.
+ * Inter-communicators and the groups that serve them.
  *
- * The group of both sides has the ranks of the first side, then those of the second. Which is the
- * first both sides know alike. A collective with a root is none of the processes beside it: they
- * pass MPI_PROC_NULL and no count, and MPI lets Open MPI leave without calling a component. So each
- * root has a group with the other side, in which it is rank 0. The processes of one side have a
- * group among themselves, for reductions.
+ * The group of both sides has the ranks of the first side, then those of the second; both sides
+ * know alike which is the first. A collective with a root does not concern the other processes of
+ * the root's side: they pass MPI_PROC_NULL and no count, and MPI lets Open MPI return without
+ * calling a component. So each root has a group with the other side, in which it is rank 0. The
+ * processes of one side have a group among themselves, for reductions.
  */
 #ifndef MCA_COLL_UCG_INTER_H
 #define MCA_COLL_UCG_INTER_H
@@ -14,73 +14,77 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_setup.h"
 
-/** A group beside the module's. */
+/** A group in addition to the module's. */
 typedef struct {
     coll_ucg_state_t state;
-    int calls_before; /**< That the previous modules still serve while it is fresh. */
-    int pause;        /**< So many were between the latest tries. */
+    int calls_before; /**< Calls that previous modules still serve while it is fresh. */
+    int pause;        /**< Number of calls between the latest tries. */
     ucg_group_h group;
     bool polled;
-    uint32_t hosts; /**< That the group is on; 0: not known yet. */
+    uint32_t hosts; /**< Number of hosts of the group; 0: not known yet. */
 } coll_ucg_part_t;
 
 typedef struct coll_ucg_sides {
     int local_size;
     int remote_size;
-    int local_first; /**< Where the side's ranks begin in the group of both. */
+    int local_first; /**< First rank of this side in the group of both. */
     int remote_first;
-    coll_ucg_part_t side;        /**< This side; no group where it has one process. */
-    coll_ucg_part_t* roots;      /**< Of each root of the other side, and then of this process. */
+    coll_ucg_part_t side;        /**< This side's own; no group if it has one process. */
+    coll_ucg_part_t* roots;      /**< For each root of the other side, then for this process. */
     int* numbers;                /**< 0, 1, 2, ... up to the size of both sides. */
-    coll_ucg_edges_t across;     /**< From and to each process of the other side. */
-    uint32_t hosts;              /**< That both sides together are on; 0: not known yet. */
-    coll_ucg_workspace_t memory; /**< Of calls that consist of several: what one gives the next. */
+    coll_ucg_edges_t across;     /**< Edges from and to each process of the other side. */
+    uint32_t hosts;              /**< Number of hosts of both sides; 0: not known yet. */
+    coll_ucg_workspace_t memory; /**< What one of several calls in a row gives the next. */
 } coll_ucg_sides_t;
 
-/** NULL: no memory. */
+/** Makes what an inter-communicator needs, without groups. NULL: no memory. */
 coll_ucg_sides_t* coll_ucg_make_sides(ompi_communicator_t* comm);
 void coll_ucg_free_sides(coll_ucg_sides_t* sides);
-/** Leaves the groups. Local. */
+/** Leaves the groups of side and roots. Local. */
 void coll_ucg_leave_sides(coll_ucg_sides_t* sides);
 
-/** The processes of both sides. */
+/** Returns the exchange among the processes of both sides. */
 coll_ucg_exchange_t coll_ucg_exchange_of_sides(mca_coll_ucg_module_t* module);
 
-/** Makes the group of this side, if there is none yet: collective over it, at its turn. */
+/** Makes the group of this side, if there is none yet. Collective over the side, while the
+ *  communicator has its turn. */
 ucg_status_t coll_ucg_make_group_of_side(coll_ucg_exchange_t* exchange, ucg_context_h context);
 
-/** What coll_ucg_enter() is, for a collective with a root: collective over the root and the other
- *  side. `root` is not MPI_PROC_NULL. */
+/** Does what coll_ucg_enter() does, for a collective with a root: collective over the root and the
+ *  other side. `root` is not MPI_PROC_NULL. */
 ucg_status_t coll_ucg_enter_rooted(mca_coll_ucg_module_t* module, int root,
                                    coll_ucg_part_t** part_p);
 
 /**
- * What coll_ucg_enter_nonblocking() is, for a nonblocking call with a root; it never makes the
- * group. Then the other components serve the call, which number a communicator's nonblocking calls
- * on each of its processes. Whether libucg serves one, a process beside the root does not know. So
- * who does not pass a call on counts it by coll_ucg_number_call().
+ * Does what coll_ucg_enter_nonblocking() does, for a nonblocking call with a root, but never makes
+ * the group. Without a group the other components serve the call, and they number a communicator's
+ * nonblocking calls on each of its processes. The other processes of the root's side do not know
+ * whether libucg serves a call. So each process that does not pass a call on counts it by
+ * coll_ucg_number_call().
  */
 ucg_status_t coll_ucg_enter_rooted_nonblocking(mca_coll_ucg_module_t* module, int root,
                                                coll_ucg_request_t** request_p);
 void coll_ucg_number_call(ompi_communicator_t* comm);
 
-/** Edges from this process to `out` ranks of the other side from `to` on, and to it from `in` of
- *  them from `from` on, in a group that begins the other side at `first`. */
+/** Returns edges from this process to `out` ranks of the other side from `to` on, and to this
+ *  process from `in` ranks of it from `from` on, in a group in which the other side begins at
+ *  `first`. */
 coll_ucg_edges_t coll_ucg_edges_across(const coll_ucg_sides_t* sides, int first, int to, int out,
                                        int from, int in);
 
-/** The same in all processes of the group. `hosts`: where that is kept; 0 before the first call. */
+/** Is the group on several hosts? The same in all processes of the group. `hosts`: where their
+ *  number is kept; 0 before the first call. */
 bool coll_ucg_is_on_several_hosts(ucg_group_h group, uint32_t* hosts);
 
-/** What a gather or scatter is at its root or at one of the others. */
+/** A gather or scatter as one process has it, the root or one of the others. */
 typedef struct {
     enum coll_ucg_function function;
     int root;
     coll_ucg_edges_t edges;
-    coll_ucg_edge_blocks_t blocks; /**< Of the side that has edges. */
+    coll_ucg_edge_blocks_t blocks; /**< Input or output, whichever has edges. */
 } coll_ucg_rooted_t;
 
-/** Do its blocks go through the first process of the side that has no root? The same in all
+/** Do the blocks go through the first process of the side that has no root? The same in all
  *  processes of the group. */
 bool coll_ucg_goes_by_first(const coll_ucg_sides_t* sides, coll_ucg_part_t* part,
                             const coll_ucg_rooted_t* rooted);
@@ -90,35 +94,37 @@ ucg_status_t coll_ucg_run_by_first(mca_coll_ucg_module_t* module, ucg_group_h gr
 /** What this process has to do with a reduction whose receivers combine all operands. */
 typedef struct {
     const void* input;
-    coll_ucg_count_t elements; /**< Of each operand. */
+    coll_ucg_count_t elements; /**< Elements of each operand. */
     ompi_datatype_t* type;
     ompi_op_t* op;
-    int first;  /**< Of the other side, in the group of the call. */
-    int others; /**< How many of them take part. */
+    int first;  /**< First rank of the other side in the call's group. */
+    int others; /**< Number of ranks of the other side that take part. */
     bool sends;
     bool receives;
-    coll_ucg_count_t begin; /**< What this process wants of the result. */
+    coll_ucg_count_t begin; /**< First element of the result for this process. */
     coll_ucg_count_t length;
     void* target;
 } coll_ucg_operands_t;
 
-/** Are there few processes on each side, and of all of a side `most` bytes? */
+/** Are there few processes on each side, and have all operands of a side, of `bytes` bytes each,
+ *  together at most `most` bytes? */
 bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes);
-/** Runs it for a blocking function, which has that root; 0: none. */
+/** Runs such a reduction for a blocking function with this root; 0: none. */
 ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         enum coll_ucg_function function, int root,
                                         const coll_ucg_operands_t* operands);
 
-/** Memory for so many elements, in the layout of their type. NULL: there is none. */
+/** Returns memory for `elements` elements, in the layout of their type. NULL: no memory. */
 void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
                            size_t elements);
 
-/** An allgather whose blocks go across once each. `input` is one. */
+/** Runs an allgather whose blocks each go across once. `input` has one block (is_one). */
 ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
                                     const coll_ucg_edge_blocks_t* input,
                                     const coll_ucg_edge_blocks_t* output);
 
-/** Every function for inter-communicators, beside those for barriers, which are the same. */
+/** Every function for inter-communicators, except those for barriers, which are the same as for
+ *  intra-communicators. */
 #define COLL_UCG_FOR_EACH_INTER(X)                                                                 \
     X(allgather)                                                                                   \
     X(allgatherv)                                                                                  \

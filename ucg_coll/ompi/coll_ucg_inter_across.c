@@ -1,6 +1,6 @@
 /*
- * Inter-communicators: MPI_Allgather(v) and MPI_Alltoall(v,w). Each process sends to all of the
- * other side, and receives from them.
+ * Inter-communicators: MPI_Allgather(v) and MPI_Alltoall(v,w). Each process sends to all processes
+ * of the other side, and receives from them.
  */
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
@@ -11,7 +11,7 @@ static ucg_status_t open_call(coll_ucg_call_t* call, const coll_ucg_edge_blocks_
     return coll_ucg_open_edges(call, &call->module->sides->across, input, output);
 }
 
-/** A blocking call. `arguments` describe it, NULL: it is never repeated. */
+/** Runs a blocking call. `arguments` describe it; NULL: it is never repeated. */
 static COLL_UCG_APART ucg_status_t run(mca_coll_ucg_module_t* module,
                                        enum coll_ucg_function function,
                                        const coll_ucg_edge_blocks_t* input,
@@ -51,14 +51,16 @@ static ucg_status_t keep(mca_coll_ucg_module_t* module, const coll_ucg_edge_bloc
                : status;
 }
 
-/** Runs a blocking call again that is like the latest of its function. */
+/** Runs a blocking call again if it is like the latest of its function. Returns whether it has
+ *  run. */
 static bool repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                    const coll_ucg_latest_t* call, const void* send, void* receive, int* result) {
     return coll_ucg_repeats_described(module, function, call) &&
            coll_ucg_try_to_repeat(module, function, send, receive, result);
 }
 
-/** The blocks of the arguments: one for all, equal ones, of one type, and of types of their own. */
+/** The blocks that the functions' arguments describe: one block for all edges, equal blocks, blocks
+ *  of one type (V), and blocks of types of their own (W). */
 #define ONE_INPUT                                                                                  \
     (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype, .is_one = true})
 #define INPUT (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype})

@@ -1,7 +1,7 @@
 /*
  * Inter-communicators: reductions whose receivers get all operands of the other side, and combine
- * them. They are one call of libucg's, so they may be nonblocking. On few processes and short
- * operands they are the fastest; others are those of coll_ucg_inter_reduce.c, or, if they are
+ * them. Each is one call of libucg, so it may be nonblocking. For few processes and short operands
+ * they are the fastest. Other reductions are those of coll_ucg_inter_reduce.c, or, if they are
  * nonblocking, the previous module's.
  */
 #include <limits.h>
@@ -12,8 +12,8 @@
 #include "opal/datatype/opal_datatype.h"
 
 enum {
-    kFew = 8,          /**< So many processes of a side. */
-    kStarted = 1 << 20 /**< So many bytes of all of them, of a nonblocking call. */
+    kFew = 8,          /**< Most processes of a side. */
+    kStarted = 1 << 20 /**< Most bytes of all operands of a side, if nonblocking. */
 };
 
 bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes) {
@@ -60,8 +60,9 @@ static coll_ucg_edges_t edges_of(const coll_ucg_sides_t* sides,
                                  0, operands->receives ? operands->others : 0);
 }
 
-/** How far apart vectors lie that do not overlap: elements may lie between those before them, like
- *  the columns of a matrix. As aligned as memory. `gap_p`: where a vector's first byte is. */
+/** Returns how many bytes apart vectors lie so that they do not overlap: the elements of a vector
+ *  may lie between one another, like the columns of a matrix. The result is a multiple of a cache
+ *  line. `gap_p`: the offset of a vector's first byte from its origin. */
 static ptrdiff_t stride_of(const ompi_datatype_t* type, coll_ucg_count_t elements,
                            ptrdiff_t* gap_p) {
     const ptrdiff_t line = 64;
@@ -69,8 +70,8 @@ static ptrdiff_t stride_of(const ompi_datatype_t* type, coll_ucg_count_t element
     return (span + line - 1) / line * line;
 }
 
-/** Where the operands of the other side are to lie: where the result does, if one is the result.
- *  `combination`: what is left to do then. */
+/** Decides where the operands of the other side are to lie: where the result does, if the only
+ *  operand is the result, else in `scratch`. `combination`: what is left to do then. */
 static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratch_t* scratch,
                             coll_ucg_combination_t* combination, void** vectors_p) {
     const bool is_result = 1 == operands->others && operands->length == operands->elements;
@@ -133,7 +134,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, ucg_g
 ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         enum coll_ucg_function function, int root,
                                         const coll_ucg_operands_t* operands) {
-    /* The operator is none of libucg's. */
+    /* The operator is not part of the call that libucg runs. */
     const coll_ucg_latest_t call = {
         .type = operands->type, .count = operands->elements, .root = root};
     coll_ucg_combination_t combination;
@@ -172,7 +173,7 @@ static bool are_few(const mca_coll_ucg_module_t* module, const coll_ucg_operands
 
 /* ------------------------------------------------------------------ nonblocking */
 
-/** Of all processes of both sides, which have as many elements. */
+/** Starts a reduction of all processes of both sides, which have equally many elements. */
 static ucg_status_t start_in_both(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
                                   ompi_request_t** request) {
     const coll_ucg_sides_t* sides = module->sides;
@@ -193,7 +194,7 @@ static ucg_status_t start_in_both(mca_coll_ucg_module_t* module, coll_ucg_operan
     return UCG_OK == status ? start(mine, operands, request) : status;
 }
 
-/** Of a root and the other side. */
+/** Starts a reduction of a root and the other side. */
 static ucg_status_t start_with_root(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
                                     int root, ompi_request_t** request) {
     const bool is_root = MPI_ROOT == root;
@@ -240,8 +241,9 @@ int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, coll_ucg_count_t
     COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
 }
 
-/** Elements of all processes together, of which both sides have as many; more than can be counted
- *  are the previous module's. */
+/** Starts a reduction whose result is scattered. `elements`: those of all blocks together, equally
+ *  many on both sides; if they are more than one count can tell, the previous module serves the
+ *  call. */
 static ucg_status_t start_scatter(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
                                   int64_t elements, ompi_request_t** request) {
     if (!coll_ucg_is_countable(elements)) {

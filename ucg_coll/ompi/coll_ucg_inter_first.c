@@ -1,21 +1,21 @@
 /*
- * Inter-communicators on several hosts: short gathers and scatters. A root takes longer for each
- * message from another host than a side takes for a gather of its own, so the first process of
- * the other side has all blocks of it.
+ * Inter-communicators on several hosts: short gathers and scatters. A root takes longer for a
+ * message from each process on another host than the other side takes for a gather of its own. So
+ * the blocks of the other side all go through its first process.
  */
 #include "coll_ucg_inter.h"
 
 enum {
     kRootRank = 0,
     kFirstOther = 1,
-    kOneMessage = 1 << 16 /**< More bytes than these take longer to copy than to send. */
+    kOneMessage = 1 << 16 /**< More bytes take longer to copy than to send by themselves. */
 };
 
 bool coll_ucg_goes_by_first(const coll_ucg_sides_t* sides, coll_ucg_part_t* part,
                             const coll_ucg_rooted_t* rooted) {
     const int size = MPI_ROOT == rooted->root ? sides->remote_size : sides->local_size;
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
-    /* Of other lengths only the root knows all. */
+    /* If the lengths differ, only the root knows them all. */
     const bool even =
         COLL_UCG_FN_gather == rooted->function || COLL_UCG_FN_scatter == rooted->function;
     return 1 < size && even && coll_ucg_is_on_several_hosts(part->group, &part->hosts) &&
@@ -23,7 +23,8 @@ bool coll_ucg_goes_by_first(const coll_ucg_sides_t* sides, coll_ucg_part_t* part
                (size_t)kOneMessage / (size_t)size;
 }
 
-/** Between the root and the first process, the others of whose side have no part in it. */
+/** Sends `block` between the root and the first process of the other side; the side's other
+ *  processes have no part in it. */
 static ucg_status_t go_across(mca_coll_ucg_module_t* module, ucg_group_h group, bool sends,
                               bool takes_part, int first, const coll_ucg_edge_blocks_t* block) {
     const coll_ucg_edge_blocks_t none = {.user = NULL};
@@ -35,7 +36,8 @@ static ucg_status_t go_across(mca_coll_ucg_module_t* module, ucg_group_h group, 
         &call, coll_ucg_open_edges(&call, &edges, sends ? block : &none, sends ? &none : block));
 }
 
-/** Among the processes of this side, whose first one has them all at `all`. */
+/** Gathers or scatters among the processes of this side, whose first one has all blocks at
+ *  `all`. */
 static ucg_status_t go_on_side(mca_coll_ucg_module_t* module, bool gathers,
                                const coll_ucg_edge_blocks_t* own, void* all) {
     coll_ucg_call_t call;

@@ -1,13 +1,13 @@
 /*
- * Inter-communicators: reductions. On one host few short vectors go across, and who receives them
- * combines them. Else a side combines what its processes have, and then the result goes across:
- * long ones in pieces, each of which one process combines, and which go at once.
+ * Inter-communicators: reductions. On one host few short vectors go across, and the receivers
+ * combine them. Else a side combines the vectors of its processes, and then the result goes across.
+ * Long vectors are combined in pieces, each by one process, which then go across at the same time.
  */
 #include "coll_ucg_inter.h"
 
 enum {
-    kShort = 1 << 12,   /**< So many bytes of all processes of a side are short. */
-    kInPieces = 1 << 15 /**< From so many bytes on a side combines pieces. */
+    kShort = 1 << 12,   /**< Most bytes of all vectors of a side that count as short. */
+    kInPieces = 1 << 15 /**< From this number of bytes of a vector on a side combines pieces. */
 };
 
 /** Some of the elements of a result. */
@@ -26,12 +26,12 @@ static range_t overlap(range_t a, range_t b) {
     return (range_t){begin, end > begin ? end : begin};
 }
 
-/** The part of process `i` of a side, when its `size` processes share so many elements. */
+/** Returns the share of process `i` of a side whose `size` processes share `elements` elements. */
 static range_t share(int64_t elements, int size, int i) {
     return (range_t){elements * i / size, elements * (i + 1) / size};
 }
 
-/** A reduction on its way. */
+/** A reduction and how it is done. */
 typedef struct {
     enum coll_ucg_function function;
     mca_coll_ucg_module_t* module;
@@ -40,7 +40,7 @@ typedef struct {
     int64_t elements;
     ompi_datatype_t* type;
     ompi_op_t* op;
-    bool in_pieces; /**< Process i of a side has its share, else all of the result. */
+    bool in_pieces; /**< Process i of a side has its share of the result, else all of it. */
     bool in_shares; /**< Process i of the other side gets its share, else all of it. */
 } reduction_t;
 
@@ -64,18 +64,18 @@ static range_t all_of(const reduction_t* reduction) {
     return (range_t){0, reduction->elements};
 }
 
-/** What process `i` of a side has of the result. */
+/** Returns what process `i` of a side has of the result. */
 static range_t held_by(const reduction_t* reduction, int size, int i) {
     return reduction->in_pieces ? share(reduction->elements, size, i) : all_of(reduction);
 }
 
-/** What process `i` of a side receives. */
+/** Returns what process `i` of a side receives of the other side's result. */
 static range_t received_by(const reduction_t* reduction, int size, int i) {
     return reduction->in_shares ? share(reduction->elements, size, i) : all_of(reduction);
 }
 
-/** What process `from` of `senders` gives process `to` of `receivers`. Where several have the
- *  result, each serves some. */
+/** Returns what process `from` of `senders` gives process `to` of `receivers`. Where all senders
+ *  have the whole result, each serves some of the receivers. */
 static range_t sent(const reduction_t* reduction, int senders, int from, int receivers, int to) {
     const range_t range =
         overlap(held_by(reduction, senders, from), received_by(reduction, receivers, to));
@@ -128,8 +128,8 @@ static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
                                                                    reduction->type, reduction->op));
 }
 
-/** Combines what this side has; `collective` is for what is whole. Says where this process has its
- *  part of the result. */
+/** Combines the vectors of this side; `collective` is used if it is not done in pieces. *result_p:
+ *  where this process has its part of the result. */
 static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t collective,
                                    const void** result_p) {
     coll_ucg_sides_t* sides = reduction->sides;
@@ -151,26 +151,26 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
 
 /* ------------------------------------------------------------------ across */
 
-/** Where a process is in a call across: its own place, and the others. */
+/** The place of this process in a call across, and that of the others. */
 typedef struct {
     ucg_group_h group;
-    int first;             /**< Of the other side, in the group. */
+    int first;             /**< First rank of the other side in the group. */
     int rank;              /**< This process among those of its side that take part. */
     int size;              /**< How many these are. */
-    int others;            /**< And those of the other side. */
-    int root;              /**< Of the call; 0: none. */
-    bool on_several_hosts; /**< The group. */
+    int others;            /**< How many of the other side take part. */
+    int root;              /**< The call's root; 0: none. */
+    bool on_several_hosts; /**< The group is. */
     bool sends;
     bool receives;
 } place_t;
 
-/** Decides by what all know who take part. */
+/** Are the operands few and short? All that take part decide alike. */
 static bool is_short(const reduction_t* reduction) {
     return coll_ucg_are_few(reduction->sides, kShort,
                             coll_ucg_packed_bytes(reduction->type, (size_t)reduction->elements));
 }
 
-/** Room for the vectors of both directions, each of `size` blocks. False: no memory. */
+/** Takes memory for the vectors of both directions, each of `size` blocks. False: no memory. */
 static bool take_vectors(coll_ucg_sides_t* sides, int size, vectors_t* out, vectors_t* in) {
     uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
                                             2 * kWordsOfBlock * (size_t)size * sizeof *memory);
@@ -199,7 +199,8 @@ static ucg_status_t move_blocks(const reduction_t* reduction, ucg_group_h group,
     return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, edges, input, output));
 }
 
-/** Gives what this process has to those that receive it, and takes what is for this one. */
+/** Sends what this process has of the result to those that receive it, and receives what is for
+ *  this process. */
 static ucg_status_t exchange(const reduction_t* reduction, const place_t* place, const void* result,
                              void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
@@ -258,7 +259,8 @@ static place_t place_with_root(const reduction_t* reduction, coll_ucg_part_t* pa
     return place;
 }
 
-/** All operands of the other side go to those that want the result: `part` of it, here. */
+/** Sends all operands of the other side to those that want the result; this process wants `part` of
+ *  it. */
 static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* place, range_t part,
                                    void* target) {
     const coll_ucg_operands_t operands = {
@@ -288,7 +290,8 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
         return status;
     }
     const place_t place = place_with_root(reduction, part, root);
-    /* A root takes longer for a message from another host than its sender's side for combining. */
+    /* Between hosts a root takes longer for one more message than its senders' side takes to
+       combine. */
     if (!place.on_several_hosts && is_short(reduction)) {
         return exchange_short(reduction, &place, all_of(reduction), target);
     }
@@ -316,7 +319,7 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t cou
 
 /* ------------------------------------------------------------------ allreduce */
 
-/** Shares, to all processes of this side. */
+/** Gathers the shares of the result on all processes of this side. */
 static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int size = sides->local_size;
@@ -339,7 +342,8 @@ static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
                                coll_ucg_open_allgatherv(&call, MPI_IN_PLACE, 0, NULL, &blocks));
 }
 
-/** Between hosts pieces go once: a share to each process of the other side. */
+/** Runs an allreduce that is not short. Between hosts each piece goes across once, as a share for
+ *  each process of the other side. */
 static ucg_status_t allreduce_long(reduction_t* reduction, const place_t* place, void* target) {
     const void* result = NULL;
     const int rank = place->rank;
@@ -384,7 +388,7 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t 
 
 /* ------------------------------------------------------------------ reduce_scatter */
 
-/** What a process of this side wants; the other side does not know. */
+/** Returns what a process of this side wants of the result, which the other side does not know. */
 static range_t wanted_by(coll_ucg_counts_t counts, int rank) {
     range_t range = {0, 0};
     for (size_t i = 0; i < (size_t)rank; i++) {
@@ -403,7 +407,8 @@ static bool are_shares(coll_ucg_counts_t counts, int64_t elements, int size) {
     return same;
 }
 
-/** From shares to what the processes of this side want. */
+/** Sends elements from the processes that have them as shares to those of this side that want
+ *  them. */
 static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t counts,
                              const void* shares, void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
@@ -432,7 +437,8 @@ static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t cou
     return move_blocks(reduction, sides->side.group, &edges, &input, &output);
 }
 
-/** `counts`: none, if each process of this side wants its share. */
+/** Runs a reduce_scatter that is not short. `counts`: none, if each process of this side wants its
+ *  share. */
 static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const place_t* place,
                                         coll_ucg_counts_t counts, void* target) {
     const range_t mine = share(reduction->elements, place->size, place->rank);
@@ -470,8 +476,9 @@ static ucg_status_t reduce_scatter(const reduction_t* reduction, coll_ucg_counts
     return reduce_scatter_long(reduction, &place, counts, target);
 }
 
-/** Elements of all processes together, of which both sides have as many; more than can be counted
- *  are the previous module's. */
+/** Runs a reduction whose result is scattered. `elements`: those of all blocks together, equally
+ *  many on both sides; if they are more than one count can tell, the previous module serves the
+ *  call. */
 static ucg_status_t scatter_reduced(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
                                     const void* input, void* target, coll_ucg_counts_t counts,
                                     int64_t elements, ompi_datatype_t* type, ompi_op_t* op) {

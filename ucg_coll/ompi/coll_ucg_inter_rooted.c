@@ -1,6 +1,6 @@
 /*
  * Inter-communicators: MPI_Bcast, MPI_Gather(v) and MPI_Scatter(v), between a root of one side and
- * all of the other.
+ * all processes of the other.
  */
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
@@ -8,7 +8,7 @@
 
 enum { kRootRank = 0, kFirstOther = 1 };
 
-/** The edges of a gather at the root and at the others, and those of a scatter. */
+/** Return the edges of a gather, and those of a scatter, at the root and at the others. */
 static coll_ucg_edges_t edges_to_root(const coll_ucg_sides_t* sides, bool is_root) {
     return is_root ? coll_ucg_edges_across(sides, kFirstOther, 0, 0, 0, sides->remote_size)
                    : coll_ucg_edges_across(sides, kRootRank, 0, 1, 0, 0);
@@ -44,7 +44,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
     return status;
 }
 
-/** The arguments of a call, which is often like the one before. */
+/** Declares `call`, the description of a call's arguments. */
 #define DESCRIBE(call, module, rooted)                                                             \
     const coll_ucg_vector_t vectors[] = {                                                          \
         COLL_UCG_COUNTS((rooted)->blocks.counts, (module)->sides->remote_size),                    \
@@ -56,7 +56,8 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
                                         coll_ucg_has_counts((rooted)->blocks.counts) ? 2 : 0,      \
                                     .vectors = vectors}
 
-/** Beside the root there is nothing to do, and nothing of the blocks means anything. */
+/** Runs a blocking call. Other processes of the root's side have nothing to do, and their blocks
+ *  mean nothing. */
 static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
     if (MPI_PROC_NULL == rooted->root) {
@@ -74,7 +75,8 @@ static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* 
     return run_anew(module, rooted, &call);
 }
 
-/** Of equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a count is zero. */
+/** Runs a blocking call with equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a
+ *  count is zero. */
 static ucg_status_t run_even(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
     const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
     const bool empty = MPI_PROC_NULL != rooted->root &&
@@ -100,7 +102,8 @@ static COLL_UCG_APART ucg_status_t start_anew(mca_coll_ucg_module_t* module,
     return coll_ucg_start_described(mine, rooted->function, arguments, opened, request);
 }
 
-/** Starts the call again, if it is like the one before and that may be. */
+/** Starts the call again, if it is like the one before and may be started again. Returns whether it
+ *  was started. */
 static bool restart(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted,
                     const coll_ucg_latest_t* call, ompi_request_t** request, ucg_status_t* status) {
     void* user = (void*)rooted->blocks.user;
@@ -109,7 +112,8 @@ static bool restart(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* root
                                    sends(rooted) ? NULL : user, request, status);
 }
 
-/** Of equal blocks or of others. Beside the root there is nothing to do. */
+/** Starts a nonblocking call, with equal blocks or others. Other processes of the root's side have
+ *  nothing to do. */
 static ucg_status_t start(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted,
                           ompi_request_t** request) {
     ucg_status_t status = UCG_OK;
@@ -134,8 +138,8 @@ static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, voi
                                               int root) {
     coll_ucg_part_t* part;
     coll_ucg_call_t call;
-    /* Beside the root there is nothing to do, and MPI_Bcast() does not come here for no elements.
-     */
+    /* Other processes of the root's side have nothing to do, and MPI_Bcast() does not come here for
+       no elements. */
     if (MPI_PROC_NULL == root || 0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
         return UCG_OK;
     }
@@ -201,7 +205,8 @@ int mca_coll_ucg_inter_ibcast(void* buffer, coll_ucg_count_t count, struct ompi_
 
 /* ------------------------------------------------------------------ gather */
 
-/** The call of a gather or scatter: what the root has is `whole`. */
+/** Returns the description of a gather or scatter, where the root has the blocks `whole` and each
+ *  of the others `part`. */
 #define ROOTED(name, edges, whole, part)                                                           \
     (&(coll_ucg_rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),           \
                           MPI_ROOT == root ? (whole) : (part)})

@@ -1,16 +1,16 @@
 /*
- * Inter-communicators on several hosts: allgathers of which each block goes across once. Process i
- * of a side sends to the one of the other side that has as many before it, in proportion, and the
- * processes there tell one another.
+ * Inter-communicators on several hosts: allgathers in which each block goes across once. The
+ * processes of a side send theirs evenly to those of the other side, in order, and the processes
+ * there pass them on to one another.
  */
 #include "coll_ucg_inter.h"
 
-/** The first of `senders` that sends to process `to` of `receivers`. */
+/** Returns the first of `senders` that sends to process `to` of `receivers`. */
 static int first_sender(int senders, int receivers, int to) {
     return (int)(((int64_t)to * senders + receivers - 1) / receivers);
 }
 
-/** Who receives from process `from` of `senders`. */
+/** Returns which of `receivers` receives from process `from` of `senders`. */
 static int receiver_of(int senders, int receivers, int from) {
     return (int)((int64_t)from * receivers / senders);
 }
@@ -20,12 +20,12 @@ typedef struct {
     coll_ucg_workspace_t* memory;
     const coll_ucg_edge_blocks_t* user;
     int count;
-    uint64_t* bytes;  /**< Of each block, */
+    uint64_t* bytes;  /**< Length of each block, */
     int64_t* offsets; /**< and where it begins. */
-    uint64_t* parts;  /**< Of each process of this side: of the blocks that it receives. */
+    uint64_t* parts;  /**< For each process of this side: bytes of the blocks that it receives, */
     int64_t* begins;
     unsigned char* base;
-    bool direct; /**< They lie so in the user's memory. */
+    bool direct; /**< The blocks lie so in the user's memory. */
 } packed_t;
 
 static size_t count_of(const coll_ucg_edge_blocks_t* blocks, size_t i) {
@@ -40,7 +40,7 @@ static ptrdiff_t place_of(const coll_ucg_edge_blocks_t* blocks, size_t i) {
     return extents * coll_ucg_extent(blocks->type);
 }
 
-/** Adds them up. Returns the length of all. */
+/** Computes the blocks' lengths and offsets. Returns the length of all in bytes. */
 static uint64_t lay_out(packed_t* packed) {
     uint64_t sum = 0;
     packed->direct = coll_ucg_is_gapless(packed->user->type);
@@ -54,7 +54,7 @@ static uint64_t lay_out(packed_t* packed) {
     return sum;
 }
 
-/** What each process of this side receives. */
+/** Computes the part of the blocks that each process of this side receives. */
 static void add_up_parts(packed_t* packed, int size, uint64_t sum) {
     for (int i = 0; i < size; i++) {
         const int first = first_sender(packed->count, size, i);
@@ -85,7 +85,8 @@ static ucg_status_t open_packed(packed_t* packed, const coll_ucg_sides_t* sides)
     return NULL != packed->base || 0 == sum ? UCG_OK : UCG_ERR_NO_MEMORY;
 }
 
-/** Each block to one process of the other side. */
+/** Sends this process's block to one process of the other side, and receives those that come
+ *  here. */
 static ucg_status_t send_across(mca_coll_ucg_module_t* module, const coll_ucg_edge_blocks_t* input,
                                 const packed_t* packed) {
     const coll_ucg_sides_t* sides = module->sides;
@@ -109,7 +110,7 @@ static ucg_status_t send_across(mca_coll_ucg_module_t* module, const coll_ucg_ed
     return coll_ucg_run_opened(&call, status);
 }
 
-/** What this process has received, to the others of its side. */
+/** Passes what each process has received on to the others of its side. */
 static ucg_status_t spread(mca_coll_ucg_module_t* module, const packed_t* packed) {
     coll_ucg_call_t call;
     coll_ucg_begin(&call, module, module->sides->side.group, &module->workspace);

@@ -1,6 +1,6 @@
 /*
- * One module for each communicator: which communicators the component takes, the set-up of the
- * group at one of its first collectives, the modules that were there before, and the end of it all.
+ * The module of a communicator: which communicators the component takes, the modules that were
+ * there before, and how it ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ previous modules */
 
-/** What making groups takes. */
+/** Does the communicator have the collectives that making groups takes? */
 static bool has_needed(const mca_coll_base_comm_coll_t* coll, const ompi_communicator_t* comm) {
     const bool needed = NULL != coll->coll_allgather && NULL != coll->coll_allgather_module &&
                         NULL != coll->coll_allreduce && NULL != coll->coll_allreduce_module;
@@ -32,7 +32,8 @@ static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm
         return OMPI_ERR_NOT_FOUND;
     }
     module->comm = comm;
-    /* What nobody else offers is not taken: there would be nobody to pass a call on to. */
+    /* A function that no other component offers is not taken: there would be none to pass a call on
+       to. */
 #define SAVE(name)                                                                                 \
     if (NULL != coll->coll_##name && NULL != coll->coll_##name##_module) {                         \
         module->previous.name.function = coll->coll_##name;                                        \
@@ -71,7 +72,8 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
     }
 }
 
-/** Leaves the group, and lets go of the modules that were there before. Called more than once. */
+/** Leaves the group, and releases the modules that were there before. May be called more than
+ *  once. */
 static void retire(mca_coll_ucg_module_t* module) {
     if (module->retired) {
         return;
@@ -86,7 +88,8 @@ static void retire(mca_coll_ucg_module_t* module) {
     release_previous(&module->previous);
 }
 
-/** Up to 5.0 Open MPI calls this once for each function that the module owns, later once. */
+/** Disables the module. Up to 5.0 Open MPI calls this once for each function that the module owns,
+ *  later once. */
 static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     (void)comm;
@@ -144,7 +147,7 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
 OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_construct,
                    module_destruct);
 
-/** Decides by what all ranks know alike. */
+/** Does the component take the communicator? All ranks decide alike. */
 static bool takes(ompi_communicator_t* comm, bool* threads) {
     return (OMPI_COMM_IS_INTER(comm) || comm->c_local_group->grp_proc_count > 1) &&
            coll_ucg_all_alike(comm, threads);
@@ -159,7 +162,7 @@ static bool takes(ompi_communicator_t* comm, bool* threads) {
         module->super.coll_##name = mca_coll_ucg_inter_##name;                                     \
     }
 
-/** The functions for either kind of communicator. */
+/** Offers the functions for the communicator's kind. */
 static ucg_status_t offer(mca_coll_ucg_module_t* module, ompi_communicator_t* comm) {
     if (OMPI_COMM_IS_INTRA(comm)) {
         COLL_UCG_FOR_EACH(OFFER)
@@ -176,9 +179,10 @@ static ucg_status_t offer(mca_coll_ucg_module_t* module, ompi_communicator_t* co
 #undef OFFER_INTER
 
 /**
- * Of the communicator that Open MPI keeps for this side of an inter-communicator, and that has
- * called nothing yet: it never gets a group. Its nonblocking calls are those of MPI_Comm_idup(),
- * which come whenever that goes on, at other places among its blocking calls on each rank.
+ * Makes sure that the communicator that Open MPI keeps for this side of an inter-communicator,
+ * which has called nothing yet, never gets a group. Its nonblocking calls are those of
+ * MPI_Comm_idup(), which come whenever that is advanced, at other places among its blocking calls
+ * on each rank.
  */
 static void leave_side_to_others(const ompi_communicator_t* side) {
     opal_list_item_t* item;
@@ -207,7 +211,7 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
         return NULL;
     }
     module->takes_turns = threads;
-    /* Every program uses that one: what it gets is worth its group. */
+    /* Every program uses MPI_COMM_WORLD, which therefore earns its group at once. */
     module->calls_before_group =
         &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.setup_after;
     module->super.coll_module_enable = module_enable;
@@ -221,8 +225,8 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
 
 /* ------------------------------------------------------------------ errors */
 
-/** The codes of Open MPI, negative, which it turns into MPI's classes; and of those, where it has
- * no code of its own, the class that its components return. */
+/** Returns a code of Open MPI, negative, which it turns into one of MPI's classes; or, where it has
+ *  no code of its own, the class that its components return. */
 int coll_ucg_error(ucg_status_t status) {
     switch (status) {
     case UCG_OK:

@@ -1,5 +1,5 @@
 /*
- * The neighbourhood collectives. To libucg all five are one: blocks of bytes along edges.
+ * The neighbourhood collectives. For libucg all five are one: blocks of bytes along edges.
  */
 #include "coll_ucg_background.h"
 #include "coll_ucg_edges.h"
@@ -15,10 +15,11 @@ static ucg_status_t open_call(coll_ucg_call_t* call, const coll_ucg_edge_blocks_
 }
 
 /**
- * How MPI_Neighbor_allgather() and MPI_Neighbor_alltoall() begin. They return without calling a
- * component where the counts are zero: where a process has no neighbours, or it and all whom edges
- * join to it have no data. In a grid that are all processes or none. Of a graph no process knows;
- * so such a call goes to the previous module, and does not count towards making the group.
+ * Begins a neighbor_allgather or neighbor_alltoall. MPI_Neighbor_allgather() and
+ * MPI_Neighbor_alltoall() return without calling a component where the counts are zero: where a
+ * process has no neighbours, or it and all whom edges join to it have no data. In a grid that
+ * happens on all processes or none. In a graph no process knows whether it happens on others; so
+ * such a call goes to the previous module, and does not count towards making the group.
  */
 static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
     return OMPI_COMM_IS_CART(module->comm) ? coll_ucg_enter(module) : UCG_ERR_UNSUPPORTED;
@@ -26,7 +27,8 @@ static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
 
 /* ------------------------------------------------------------------ the functions */
 
-/** The blocks of the arguments: one for all, equal ones, of one type, and of types of their own. */
+/** The blocks that the functions' arguments describe: one block for all edges, equal blocks, blocks
+ *  of one type (V), and blocks of types of their own (W). */
 #define ONE_INPUT                                                                                  \
     (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype, .is_one = true})
 #define INPUT (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype})
@@ -42,7 +44,7 @@ static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
     (&(coll_ucg_edge_blocks_t){                                                                    \
         .user = rbuf, .counts = rcounts, .places = rdispls, .types = rdtypes})
 
-/** Vectors with an entry for each block of a side, none before the first call of a communicator. */
+/** Vectors with an entry for each block of a side; empty before the communicator's first call. */
 #define SENT(KIND, vector) COLL_UCG_##KIND(vector, ucg->edges.sent_blocks)
 #define RECEIVED(KIND, vector) COLL_UCG_##KIND(vector, ucg->edges.received_blocks)
 

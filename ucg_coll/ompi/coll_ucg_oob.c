@@ -1,6 +1,7 @@
 /*
- * An allgather by Bruck's algorithm (Bruck et al., 1997): in each round a process has twice as many
- * blocks as before, its own first, and gets as many more from the rank as far after it.
+ * An allgather by Bruck's algorithm (Bruck et al., 1997). In each round a process doubles the
+ * blocks that it has, its own first: it receives as many from the rank that is that number of ranks
+ * after it.
  */
 #include "coll_ucg_oob.h"
 
@@ -10,11 +11,11 @@
 #include "ompi/mca/pml/pml.h"
 
 /**
- * The tag of these messages, from the range that Open MPI up to 5.0 keeps for a component
- * (coll/hcoll) that has its own near the beginning; 6.0 has nothing there. The transports keep 32,
- * 24 (pml/ucx) or 20 (mtl/ofi) bits of a tag: in all of these it is negative, as no tag of a
- * program is, and of nonblocking collectives, whose tags count downwards, only the seven millionth
- * of a communicator has the same.
+ * The tag of these messages. It is from the range that Open MPI up to 5.0 reserves for a component
+ * (coll/hcoll) whose own tag is near the beginning of the range; 6.0 has nothing there. The
+ * transports keep 32, 24 (pml/ucx) or 20 (mtl/ofi) bits of a tag. In each of these the tag is
+ * negative, as no tag of a program is; and of nonblocking collectives, whose tags count downwards,
+ * only the seven millionth of a communicator has the same.
  */
 enum { TAG = -(1 << 30) - (1 << 23) + (1 << 19) };
 
@@ -37,7 +38,7 @@ static ucg_status_t start_round(coll_ucg_oob_t* oob) {
     return OMPI_SUCCESS == rc ? UCG_INPROGRESS : UCG_ERR_IO_ERROR;
 }
 
-/** One that is complete. */
+/** Frees the request of a message that is complete. Returns whether it succeeded. */
 static bool end_message(ompi_request_t** request) {
     const bool good = MPI_SUCCESS == (*request)->req_status.MPI_ERROR;
     (void)ompi_request_free(request);
@@ -52,7 +53,7 @@ static ucg_status_t end_round(coll_ucg_oob_t* oob) {
     return oob->failed ? UCG_ERR_IO_ERROR : UCG_OK;
 }
 
-/** From the order that begins with this rank to that of ranks. */
+/** Copies the blocks from the order that begins with this rank to that of ranks. */
 static void end_exchange(coll_ucg_oob_t* oob) {
     const size_t before = oob->bytes * (size_t)ompi_comm_rank(oob->comm);
     const size_t after = oob->bytes * (size_t)ompi_comm_size(oob->comm) - before;

@@ -1,8 +1,9 @@
 /*
- * An exchange among all processes of a communicator that nobody waits for, by messages of the pml.
+ * An exchange among all processes of a communicator for which nobody waits, by messages of the pml.
  *
- * Nonblocking collectives of other components would not do: Open MPI numbers a communicator's on
- * each process, and these begin at other places among the program's on each.
+ * Nonblocking collectives of other components would not do: Open MPI numbers a communicator's
+ * nonblocking collectives on each process, and on each process these exchanges begin at other
+ * places among the program's collectives.
  */
 #ifndef MCA_COLL_UCG_OOB_H
 #define MCA_COLL_UCG_OOB_H
@@ -12,17 +13,17 @@
 
 typedef struct {
     ompi_communicator_t* comm;
-    /* Of the exchange in progress: */
-    unsigned char* blocks; /**< This process's, and then those of the ranks after it. */
+    /* The exchange in progress: */
+    unsigned char* blocks; /**< This process's block, then those of the ranks after it. */
     unsigned char* target;
     size_t bytes;
-    int known; /**< Blocks that this process has. */
+    int known; /**< Number of blocks that this process has. */
     ompi_request_t* sent;
     ompi_request_t* received;
-    bool failed; /**< One has, in a way that the others may not know of. */
+    bool failed; /**< An exchange failed, of which the others may not know. */
 } coll_ucg_oob_t;
 
-/** The two functions of ucg_group_params_t; `oob` is a coll_ucg_oob_t. */
+/** The two callbacks of ucg_group_params_t; `oob` is a coll_ucg_oob_t. */
 int coll_ucg_oob_start(void* oob, const void* source, void* target, size_t bytes);
 ucg_status_t coll_ucg_oob_test(void* oob);
 

@@ -1,6 +1,6 @@
 /*
  * Operators: which of them libucg computes itself, and how it calls those of Open MPI and of the
- * user.
+ * program.
  */
 #include <string.h>
 
@@ -30,9 +30,9 @@ typedef enum {
     KIND_INT_INT
 } kind_t;
 
-/** Kinds of arithmetic by Open MPI's operator type; the width is that of the datatype. Fortran's
- *  LOGICAL and C's bool stay with Open MPI, which knows their representation, and so do the pairs
- *  that have gaps, which messages do not carry. */
+/** Kinds of arithmetic by Open MPI's operator type; the width is that of the datatype. Open MPI
+ *  itself combines Fortran's LOGICAL and C's bool, whose representation it knows, and pairs with
+ *  gaps, which messages do not carry. */
 static const kind_t kinds[OMPI_OP_BASE_TYPE_MAX] = {
     [OMPI_OP_BASE_TYPE_INT8_T] = KIND_SIGNED,
     [OMPI_OP_BASE_TYPE_INT16_T] = KIND_SIGNED,
@@ -64,7 +64,7 @@ static const kind_t kinds[OMPI_OP_BASE_TYPE_MAX] = {
 };
 
 static ucg_datatype_t native_type(kind_t kind, size_t bytes) {
-    /* Of 1, 2, 4, 8 and 16 bytes; UCG_DT_OPAQUE, 0, where there is none. */
+    /* By kind: the types of 1, 2, 4, 8 and 16 bytes; UCG_DT_OPAQUE, 0, where there is none. */
     static const ucg_datatype_t types[][5] = {
         [KIND_OTHER] = {UCG_DT_OPAQUE},
         [KIND_SIGNED] = {UCG_DT_INT8, UCG_DT_INT16, UCG_DT_INT32, UCG_DT_INT64},
@@ -105,20 +105,20 @@ static ucg_op_t find_native_op(ompi_op_t* op) {
 /** Bytes of operands that the scratch of a reduction holds at once: they should stay in cache. */
 enum { kBatchBytes = 16384, kAlignment = 64 };
 
-/** Distance from the lowest byte of `count` elements to their first element's origin. */
+/** Returns the offset of the lowest byte of `count` elements from their first element's origin. */
 static ptrdiff_t lowest_byte(const ompi_datatype_t* type, size_t count) {
     const ptrdiff_t last = (ptrdiff_t)(count - 1) * coll_ucg_extent(type);
     return type->super.true_lb + (last < 0 ? last : 0);
 }
 
-/** Memory that `count` elements cover, wherever their extent takes them. */
+/** Returns the bytes of memory that `count` elements cover, wherever their extent places them. */
 static size_t covered_bytes(const ompi_datatype_t* type, size_t count) {
     const ptrdiff_t last = (ptrdiff_t)(count - 1) * coll_ucg_extent(type);
     return (size_t)(type->super.true_ub - type->super.true_lb) + (size_t)(last < 0 ? -last : last);
 }
 
-/** Where the user's function finds the origin of `count` elements kept in scratch. The origin is
- *  aligned, for the datatype's displacements from it are what the user aligned. */
+/** Returns the origin of `count` elements in scratch, where the program's function finds them. It
+ *  is aligned, because displacements from it are what the program has aligned. */
 static unsigned char* origin_in(const coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
                                 size_t count) {
     const uintptr_t origin = (uintptr_t)scratch->base - (uintptr_t)lowest_byte(type, count);
@@ -173,7 +173,7 @@ static void reduce_packed(void* arg, const void* left, const void* right, void* 
     }
 }
 
-/** Prepares the callback: its scratch is taken here, since a callback cannot report a failure. */
+/** Prepares the callback. Its scratch is taken here, since the callback cannot report a failure. */
 static ucg_status_t open_callback(coll_ucg_reduction_t* reduction, ucg_coll_params_t* params) {
     const ompi_datatype_t* type = reduction->type;
     const bool dense = coll_ucg_is_dense(type, SIZE_MAX);

@@ -1,9 +1,10 @@
 /*
- * Which processes have this component, and choose it where this one does. Who has not calls other
- * collectives, so a communicator is taken only if all of its processes are known to be alike: those
- * of this job, which may have been started with different parameters, and those of jobs that were
- * spawned or connected. Each process publishes what counts while Open MPI starts; what it has
- * published never changes, so all ranks of a communicator come to the same verdict.
+ * Finds which processes have this component, and choose it where this one does. A process that does
+ * not would call other collectives, so a communicator is taken only if all of its processes are
+ * known to be alike: those of this job, which may have been started with different parameters, and
+ * those of jobs that were spawned or connected. Each process publishes what matters while Open MPI
+ * starts; what it has published never changes, so all ranks of a communicator come to the same
+ * verdict.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,17 +25,17 @@ enum { BITS = 64, ENABLED_WORDS = (COLL_UCG_FN_COUNT + BITS - 1) / BITS };
 /** What a process publishes. All but the last two must be equal. */
 typedef struct {
     uint64_t enabled[ENABLED_WORDS]; /**< A bit for each function. */
-    uint32_t version[3];             /**< Of libucg, as it runs. */
+    uint32_t version[3];             /**< Version of the libucg that it runs with. */
     int32_t priority;                /**< Negative: takes nothing. */
-    int32_t setup_after;             /**< From which collective on it serves a communicator. */
-    uint32_t others;                 /**< Which other components there are, and their priorities. */
+    int32_t setup_after;             /**< Collectives before it serves a communicator. */
+    uint32_t others;                 /**< Hash of the other components and their priorities. */
     uint32_t threads;                /**< Was MPI_THREAD_MULTIPLE granted? */
-    uint32_t settings;               /**< What the user has set for libucg, as a hash. */
+    uint32_t settings;               /**< Hash of what the user has set for libucg. */
 } card_t;
 
 typedef enum {
     PEER_UNKNOWN,
-    PEER_ABSENT, /**< Does not use the component, or another version of it. */
+    PEER_ABSENT, /**< Does not use the component, or uses another version of it. */
     PEER_UNLIKE, /**< Chooses components in another way. */
     PEER_ALIKE,
     PEER_ALIKE_WITH_THREADS
@@ -45,7 +46,7 @@ static struct {
                           published; it has a thread of its own and never waits for this one. */
     card_t mine;
     bool published;
-    opal_hash_table_t known; /**< A peer_t by name. */
+    opal_hash_table_t known; /**< A peer_t by the process's name. */
     peer_t job;              /**< What all processes of this job are; unknown if they differ. */
 } peers = {.lock = OPAL_MUTEX_STATIC_INIT};
 
@@ -60,8 +61,8 @@ static uint32_t add_to_hash(uint32_t hash, const void* data, size_t bytes) {
     return hash;
 }
 
-/** The components that ranks might choose instead of this one, in whatever order they were found.
- */
+/** Returns a hash of the components that ranks might choose instead of this one, which does not
+ *  depend on the order in which they were found. */
 static uint32_t other_components(void) {
     mca_base_component_list_item_t* item;
     uint32_t sum = 0;
@@ -90,7 +91,7 @@ static uint32_t hash_of_parameters(char* const* values, int count) {
     return hash;
 }
 
-/** Parameters, and variables in whatever order they were set. */
+/** Returns a hash of parameters, and of variables in any order. */
 static uint32_t hash_of_settings(void) {
     const mca_coll_ucg_component_t* component = &mca_coll_ucg_component;
     uint32_t sum = hash_of_parameters(component->settings, COLL_UCG_SETTING_COUNT) +
@@ -103,7 +104,7 @@ static uint32_t hash_of_settings(void) {
     return sum;
 }
 
-/** Why this process serves no communicator, NULL if it does. */
+/** Returns why this process serves no communicator; NULL if it does. */
 static const char* reason_to_stay_out(void) {
     if (coll_ucg_has_devices()) {
         return "buffers may lie in the memory of a device";
@@ -157,7 +158,8 @@ void coll_ucg_close_peers(void) {
 
 /* ------------------------------------------------------------------ looking */
 
-/** Has some component of the framework published something in that process, within reach? */
+/** Has a component of the framework published something in that process that is found within
+ *  `reach`? */
 static bool has_come(const opal_process_name_t* name, mca_base_framework_t* framework,
                      coll_ucg_reach_t reach) {
     mca_base_component_list_item_t* item;
@@ -176,15 +178,16 @@ static bool has_come(const opal_process_name_t* name, mca_base_framework_t* fram
     return found;
 }
 
-/** What a process publishes comes here as a whole. So if anything has come, nothing is missing. */
+/** Has what a process publishes come here? It comes as a whole, so if anything has come, nothing is
+ *  missing. */
 static bool has_all_come(const opal_process_name_t* name, coll_ucg_reach_t reach) {
     return has_come(name, &opal_btl_base_framework, reach) ||
            has_come(name, &ompi_pml_base_framework, reach) ||
            has_come(name, &ompi_mtl_base_framework, reach);
 }
 
-/** The length of the card that a process has published, negative if it was not found. Looks where
- *  it costs least first. */
+/** Finds the card that a process has published. Returns its length, negative if it was not found.
+ *  Looks in order of rising cost. */
 static ptrdiff_t find_card(const opal_process_name_t* name, card_t* card) {
     char* key = mca_base_component_to_string(&mca_coll_ucg_component.super.collm_version);
     ptrdiff_t length = COLL_UCG_NOT_KNOWN;
@@ -196,11 +199,11 @@ static ptrdiff_t find_card(const opal_process_name_t* name, card_t* card) {
          reach++) {
         length = coll_ucg_find_published(name, key, (coll_ucg_reach_t)reach, card, sizeof *card);
         all_here = 0 > length && has_all_come(name, COLL_UCG_LOOK_HERE);
-        if (all_here) { /* Perhaps since that look, by one of another thread. */
+        if (all_here) { /* It may have come since then, by a look of another thread. */
             length = coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, card, sizeof *card);
         }
     }
-    /* Whatever else of it is found brings the card as well. */
+    /* Finding anything else that the process has published brings the card as well. */
     if (COLL_UCG_NOT_PUBLISHED > length && has_all_come(name, COLL_UCG_LOOK_ANYWHERE)) {
         length = coll_ucg_find_published(name, key, COLL_UCG_LOOK_HERE, card, sizeof *card);
     }
@@ -219,8 +222,8 @@ static peer_t judge(const card_t* card) {
     return 0 != card->threads ? PEER_ALIKE_WITH_THREADS : PEER_ALIKE;
 }
 
-/** A verdict of this process alone would be worse than none: others may know, and would wait for
- *  this one in libucg. */
+/** Ends the job. A verdict of this process alone would be worse than none: others may know better,
+ *  and would wait for this one in libucg. */
 static void give_up(const opal_process_name_t* name) {
     opal_output(0,
                 "coll/ucg: PMIx does not tell what process %u of job %u has published; run without "
@@ -271,7 +274,8 @@ static bool is_stranger(peer_t peer) {
     return PEER_ABSENT == peer || PEER_UNLIKE == peer;
 }
 
-/** A rank that is known to be a stranger, else one that turns out to be when asked, else -1. */
+/** Returns a rank that is known to be a stranger, else one that turns out to be one when asked,
+ *  else -1. */
 static int find_stranger(ompi_group_t* group) {
     for (int i = 0; i < group->grp_proc_count; i++) {
         const opal_process_name_t name = ompi_group_get_proc_name(group, i);
@@ -288,7 +292,7 @@ static int find_stranger(ompi_group_t* group) {
     return -1;
 }
 
-/** Of a group without strangers: does any process have several threads that call MPI? */
+/** Does any process of a group without strangers have several threads that call MPI? */
 static bool has_threads(ompi_group_t* group) {
     bool found = false;
     for (int i = 0; i < group->grp_proc_count && !found; i++) {
@@ -298,7 +302,7 @@ static bool has_threads(ompi_group_t* group) {
     return found;
 }
 
-/** Remembers the processes of this job by one word, if they are all the same. */
+/** Remembers the processes of this job by one value, if they are all the same. */
 static void sum_up_job(ompi_group_t* world) {
     const opal_process_name_t first = ompi_group_get_proc_name(world, 0);
     const peer_t job = recall(&first);
@@ -312,11 +316,12 @@ static void sum_up_job(ompi_group_t* world) {
     opal_hash_table_remove_all(&peers.known);
 }
 
-/** Says once why a communicator is not taken: the first rank of this side that can. */
+/** Says once why a communicator is not taken; the first rank of this side that has the component
+ *  says so. */
 static void tell(ompi_communicator_t* comm, ompi_group_t* group, int stranger) {
     const ompi_group_t* mine = comm->c_local_group;
     const opal_process_name_t named = ompi_group_get_proc_name(group, stranger);
-    /* Marked on all ranks: they may be the first of a communicator that is made of these. */
+    /* Set on all ranks, because any may be the first of a communicator that is made from these. */
     if (atomic_exchange(&mca_coll_ucg_component.told, true)) {
         return;
     }
@@ -338,7 +343,7 @@ static void tell(ompi_communicator_t* comm, ompi_group_t* group, int stranger) {
                       "coll_ucg_enable_*)");
 }
 
-/** Of one side: all processes are known to be alike, or somebody has said that they are not. */
+/** Are all processes of one side alike? If not, somebody has said so. */
 static bool is_alike(ompi_communicator_t* comm, ompi_group_t* group) {
     const int stranger = find_stranger(group);
     if (stranger >= 0) {

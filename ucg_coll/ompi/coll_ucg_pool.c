@@ -8,16 +8,16 @@
 #include "coll_ucg_call.h"
 #include "coll_ucg_setup.h"
 
-/** So many are spare after an agreement, if requests keep coming: then it costs each of them that
- *  part of a short call, and a communicator has so many more groups than requests live at once. As
- *  the list of requests does (coll_ucg_request.h), it keeps what it has once needed. */
+/** Number of spare groups after an agreement, if requests keep coming. Each request then costs that
+ *  fraction of a short call, and a communicator has that many more groups than requests live at
+ *  once. Like the list of requests (coll_ucg_request.h), the pool keeps what it has once needed. */
 enum { SPARE_MAX = 8 };
 
 typedef enum {
-    SPARE, /**< No process has a request of it: all know. */
+    SPARE, /**< No process has a request of it, as all know. */
     TAKEN, /**< A request of this process has it. */
     FREED, /**< The request of this process was freed; other processes may have theirs still. */
-    LOST   /**< The same, and it serves nobody any more. */
+    LOST   /**< Freed likewise, and the group serves no requests any more. */
 } holder_t;
 
 struct coll_ucg_pooled {
@@ -26,28 +26,29 @@ struct coll_ucg_pooled {
     holder_t holder;   /**< Guarded by the component's lock. */
 };
 
-/** What a process says of a group that is not spare: after how many collectives it has given the
- *  group up. The least of what all say tells whether all have, and after as many: a program may be
- *  wrong, and have started a request more often than its peers. */
+/** What a process tells the others about a group that is not spare: after how many collectives it
+ *  has given the group up. The minimum over all processes shows whether all have given it up, and
+ *  after equally many. They may differ: a program may be wrong, and have started a request more
+ *  often on one process than on others. */
 typedef struct {
-    uint64_t calls;    /**< And one; 0: it has not. */
-    uint64_t inverted; /**< The same with all its bits inverted, whose least is that of the most
+    uint64_t calls;    /**< Number of collectives + 1; 0: not given up. */
+    uint64_t inverted; /**< `calls` with all bits inverted, so that the minimum is that of the most
                             calls; 0 likewise. */
 } account_t;
 
 typedef struct coll_ucg_pool {
     coll_ucg_pooled_t** groups;
-    account_t* accounts; /**< For as many. */
+    account_t* accounts; /**< Memory for as many. */
     int count;
     int room;
-    int wanted; /**< So many are spare after the next agreement, or more. */
-    int held;   /**< By requests; guarded by the component's lock, like: */
-    bool left;  /**< By the module: what requests give back is no longer needed. */
+    int wanted; /**< Least number of spare groups after the next agreement. */
+    int held;   /**< Groups that requests have; guarded by the component's lock, like: */
+    bool left;  /**< The module is gone: what requests give back is not needed. */
 } coll_ucg_pool_t;
 
 /* ------------------------------------------------------------------ groups */
 
-/** Local. */
+/** Leaves the group. Local. */
 static void leave_group(coll_ucg_pooled_t* pooled) {
     if (NULL == pooled->group) {
         return;
@@ -67,7 +68,7 @@ static void free_pool(coll_ucg_pool_t* pool) {
     free(pool);
 }
 
-/** Room for one more. */
+/** Makes room for one more group. Returns false if there is no memory. */
 static bool has_room(coll_ucg_pool_t* pool) {
     if (pool->count < pool->room) {
         return true;
@@ -84,7 +85,7 @@ static bool has_room(coll_ucg_pool_t* pool) {
     return true;
 }
 
-/** One more, which is spare. */
+/** Makes one more group, which is spare. */
 static ucg_status_t add_group(mca_coll_ucg_module_t* module) {
     coll_ucg_pool_t* pool = module->pool;
     coll_ucg_pooled_t* pooled = malloc(sizeof *pooled);
@@ -116,7 +117,7 @@ static uint64_t calls_of(ucg_group_h group) {
     return calls;
 }
 
-/** What this process says. */
+/** Returns what this process tells about a group. */
 static account_t account_of(const coll_ucg_pooled_t* pooled) {
     if (FREED != pooled->holder) {
         return (account_t){0, 0};
@@ -125,12 +126,12 @@ static account_t account_of(const coll_ucg_pooled_t* pooled) {
     return (account_t){calls, ~calls};
 }
 
-/** Of the least of what all processes say. */
+/** Have all processes given the group up, by the minimum of what they tell? */
 static bool given_up_by_all(const account_t* least) {
     return 0 != least->calls && least->calls == ~least->inverted;
 }
 
-/** Which groups are spare: all processes come to the same. */
+/** Finds which groups have become spare; all processes come to the same result. */
 static ucg_status_t agree(mca_coll_ucg_module_t* module) {
     coll_ucg_pool_t* pool = module->pool;
     size_t count = 0;
@@ -173,7 +174,7 @@ static int count_spare(const coll_ucg_pool_t* pool) {
     return spare;
 }
 
-/** NULL: there is none, which all processes find alike. */
+/** Takes a spare group. NULL: there is none, as all processes find alike. */
 static coll_ucg_pooled_t* take_spare(coll_ucg_pool_t* pool) {
     coll_ucg_pooled_t* taken = NULL;
     opal_mutex_lock(&mca_coll_ucg_component.lock);
@@ -188,7 +189,8 @@ static coll_ucg_pooled_t* take_spare(coll_ucg_pool_t* pool) {
     return taken;
 }
 
-/** There is no spare group. The more requests a program has made, the more it will make. */
+/** Provides spare groups when there is none. The more requests a program has made, the more it will
+ *  make. */
 static ucg_status_t refill(mca_coll_ucg_module_t* module) {
     coll_ucg_pool_t* pool = module->pool;
     ucg_status_t status = agree(module);
@@ -199,11 +201,12 @@ static ucg_status_t refill(mca_coll_ucg_module_t* module) {
         status = add_group(module);
         spare += UCG_OK == status ? 1 : 0;
     }
-    /* All know that there will be no more: what there is serves. */
+    /* All know that there will be no more groups; the existing ones serve. */
     return UCG_ERR_UNSUPPORTED == status && 0 < spare ? UCG_OK : status;
 }
 
-/** Who makes persistent requests uses the communicator enough to earn its group. */
+/** Makes the module's pool, and its group: a program that makes persistent requests uses the
+ *  communicator enough to earn its group. */
 static ucg_status_t open_pool(mca_coll_ucg_module_t* module) {
     module->calls_before_group = 0;
     const ucg_status_t status = coll_ucg_enter(module);

@@ -6,13 +6,14 @@
 #include "ompi/mca/pml/pml.h"
 #include "opal/mca/btl/base/base.h"
 
-/** Is this thread inside libucg? A byte of the memory that every program keeps for libraries that
- *  are loaded later: reading it takes no call. */
+/** Is this thread inside libucg? The variable is in the thread-local memory that every program
+ *  reserves for libraries that are loaded later, so that reading it takes no call. */
 static _Thread_local bool inside_library __attribute__((tls_model("initial-exec")));
 
 /* ------------------------------------------------------------------ Open MPI's */
 
-/** Of different components there are few on a host: self, one for shared memory, networks. */
+/** Room for the progress functions of the different components, of which a host has few: self, one
+ *  for shared memory, networks. */
 enum { PROGRESS_FUNCTIONS_MAX = 8 };
 
 /*
@@ -55,8 +56,8 @@ static int count_messages(void) {
     return events;
 }
 
-/** Whoever waits in libucg gives the processor away by its own rules, and who is done does not at
- *  all: opal_progress() is not to. */
+/** Calls Open MPI's progress without letting it yield the processor: a rank that waits in libucg
+ *  yields by libucg's own rules, and one that has finished does not yield at all. */
 static int progress_without_yield(void) {
     const bool yields = opal_progress_yield_when_idle;
     if (OPAL_UNLIKELY(yields)) {
@@ -89,8 +90,8 @@ void coll_ucg_serve_host(void) {
 
 /* ------------------------------------------------------------------ libucg's */
 
-/** Serves peers that still connect or fetch while this rank waits elsewhere in MPI. Never blocks.
- */
+/** Makes progress in libucg while this rank waits elsewhere in MPI, for peers that still connect or
+ *  fetch data. Never blocks. */
 static int progress_library(void) {
     if (inside_library) {
         return 0;
@@ -101,10 +102,11 @@ static int progress_library(void) {
     return (int)events;
 }
 
-/** Messages through shared memory complete without this rank; only UCX needs its worker driven. Its
- *  collectives drive it themselves, and each look at sockets is a system call: so by the way, as
- *  Open MPI looks at its own. It stays so when the group is gone: UCX may still hold a part of what
- *  was sent last, which a socket had no room for. */
+/** Messages through shared memory complete without this rank; only UCX needs its worker driven.
+ *  Collectives over UCX drive it themselves, and each look at sockets is a system call: so it is
+ *  registered with low priority, as Open MPI's own looks at sockets are. It stays registered when
+ *  the group is gone: UCX may still hold a part of what was sent last, for which a socket had no
+ *  room. */
 void coll_ucg_poll_library_for(ucg_group_h group) {
     ucg_group_attr_t attributes = {.field_mask = UCG_GROUP_ATTR_FIELD_TRANSPORTS};
     if (UCG_OK != ucg_group_query(group, &attributes) || !attributes.uses_ucx) {

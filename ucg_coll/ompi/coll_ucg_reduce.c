@@ -7,8 +7,8 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_restart.h"
 
-/** With MPI_IN_PLACE the operands are where the result goes. No address tells whether there is a
- *  buffer: MPI_BOTTOM is null. */
+/** Opens the buffers. With MPI_IN_PLACE the operands are where the result goes. An address does not
+ *  tell whether there is a buffer: MPI_BOTTOM is null. */
 static ucg_status_t open_buffers(coll_ucg_call_t* call, const void* sbuf, void* rbuf, size_t count,
                                  const ompi_datatype_t* type) {
     const int rank = coll_ucg_rank(call);
@@ -23,7 +23,7 @@ static ucg_status_t open_buffers(coll_ucg_call_t* call, const void* sbuf, void* 
         status = coll_ucg_open_send(call, sbuf, count, type);
     }
     if (UCG_COLL_EXSCAN == call->params.type && 0 == rank) {
-        call->output.store_count = 0; /* Undefined: not written. */
+        call->output.store_count = 0; /* The result is undefined: it is not written. */
     }
     return status;
 }
@@ -165,9 +165,10 @@ int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
 }
 
 /**
- * Open MPI makes communicators by such calls. Those of MPI_Comm_idup() come whenever it goes on, at
- * other places among the program's calls on each rank, and a group's collectives have one order on
- * all. The previous module keeps its nonblocking calls apart from blocking ones.
+ * May this be a call by which Open MPI makes communicators? Those of MPI_Comm_idup() come whenever
+ * that is advanced, at other places among the program's calls on each rank, whereas a group's
+ * collectives have one order on all ranks. The previous module keeps its nonblocking calls apart
+ * from blocking ones.
  */
 static bool may_make_communicators(coll_ucg_count_t count, const ompi_datatype_t* type,
                                    const ompi_op_t* op) {

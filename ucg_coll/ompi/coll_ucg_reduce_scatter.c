@@ -16,7 +16,8 @@ typedef struct {
     ompi_op_t* op;
 } scattered_reduction_t;
 
-/** MPI_IN_PLACE puts the input where the output goes; the result then stands at its beginning. */
+/** Opens the buffer of a call with MPI_IN_PLACE: the input is where the output goes, and the result
+ *  then stands at its beginning. */
 static ucg_status_t open_in_place(coll_ucg_call_t* call, const scattered_reduction_t* given) {
     const ucg_status_t status =
         coll_ucg_open_receive(call, given->output, given->total, given->datatype);
@@ -58,7 +59,7 @@ ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbu
         .field_mask = ints ? UCG_COLL_PARAM_FIELD_INT_VECTORS : UCG_COLL_PARAM_FIELD_VECTORS,
         .type = UCG_COLL_REDUCE_SCATTER,
         .count = given.own,
-        .recv_counts = entries.data, /* The name of the pointer to either. */
+        .recv_counts = entries.data, /* Also the pointer to int counts. */
     };
     return open_scattered_reduction(call, &given);
 }

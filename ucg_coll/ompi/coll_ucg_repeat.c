@@ -18,7 +18,8 @@ static bool has_plain_blocks(const coll_ucg_data_t* data) {
     return plain;
 }
 
-/** Does libucg get the user's own buffers, and does no later object have the same address? */
+/** Does libucg get the program's own buffers, and can no later object have the address of one of
+ *  the arguments? */
 static bool always_means_the_same(const coll_ucg_call_t* call, const coll_ucg_latest_t* arguments) {
     return is_plain(arguments->type) && has_plain_blocks(&call->input) &&
            has_plain_blocks(&call->output) &&
@@ -39,7 +40,7 @@ void coll_ucg_forget_latest(coll_ucg_latest_t* latest) {
     *latest = (coll_ucg_latest_t){.coll = NULL};
 }
 
-/** Copies vectors, and their data behind them; NULL: no memory. */
+/** Copies vectors, and their data after them, to one block of memory; NULL: no memory. */
 static coll_ucg_vector_t* copy_vectors(const coll_ucg_vector_t* vectors, int count) {
     size_t bytes = (size_t)count * sizeof *vectors;
     for (int i = 0; i < count; i++) {
@@ -55,7 +56,8 @@ static coll_ucg_vector_t* copy_vectors(const coll_ucg_vector_t* vectors, int cou
     return copies;
 }
 
-/** Keeps the arguments of a call; none, if there is no memory for its vectors. */
+/** Keeps the arguments of a call as the latest; keeps none if there is no memory for its
+ *  vectors. */
 static void keep(coll_ucg_latest_t* latest, const coll_ucg_latest_t* call) {
     coll_ucg_vector_t* vectors = NULL;
     coll_ucg_forget_latest(latest);
@@ -75,7 +77,7 @@ void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
         keep(latest, arguments);
     } else if (NULL == latest->coll && always_means_the_same(call, arguments) &&
                UCG_OK != ucg_coll_init(call->group, &call->params, &latest->coll)) {
-        latest->coll = NULL; /* Then each call is one of its own. */
+        latest->coll = NULL; /* Then each call is prepared anew. */
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * Calls that a program repeats with other buffers: a loop's, most often. Their arguments are
+ * Calls that a program repeats with other buffers, most often in a loop. Their arguments are
  * compared with those of the latest call of the same function; nothing is translated again.
  */
 #ifndef MCA_COLL_UCG_REPEAT_H
@@ -9,10 +9,11 @@
 
 #include "coll_ucg_call.h"
 
-/** Of what follows where nothing is repeated: so that the short path saves no registers for it. */
+/** Marks functions for calls that repeat nothing: they are not inlined, so that the short path
+ *  saves no registers for them. */
 #define COLL_UCG_APART __attribute__((noinline))
 
-/** The vector of that many counts, displacements, places or datatypes. */
+/** Returns the vector of `count` counts, displacements, places or datatypes. */
 static inline coll_ucg_vector_t coll_ucg_vector(coll_ucg_entries_t entries, size_t count) {
     return (coll_ucg_vector_t){entries.data, entries.width * count};
 }
@@ -25,7 +26,7 @@ static inline coll_ucg_vector_t coll_ucg_vector(coll_ucg_entries_t entries, size
 #define COLL_UCG_TYPES(types, count)                                                               \
     coll_ucg_vector((coll_ucg_entries_t){(types), sizeof *(types)}, (size_t)(count))
 
-/** This rank's entry of a vector that has one for each rank. */
+/** Returns this rank's entry of a vector that has one for each rank. */
 static inline coll_ucg_count_t coll_ucg_own_count(coll_ucg_counts_t counts,
                                                   ompi_communicator_t* comm) {
     return (coll_ucg_count_t)coll_ucg_count_at(counts, (size_t)ompi_comm_rank(comm));
@@ -58,14 +59,15 @@ static inline bool coll_ucg_repeats_all_of(const coll_ucg_latest_t* latest,
            coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
 }
 
-/** The same of a blocking function. */
+/** Does a blocking call with all of these arguments repeat the latest of its function? */
 static inline bool coll_ucg_repeats_described(const mca_coll_ucg_module_t* module,
                                               enum coll_ucg_function function,
                                               const coll_ucg_latest_t* call) {
     return coll_ucg_repeats_all_of(&module->latest[function], call);
 }
 
-/** Runs it with its buffers, as libucg has them. Returns what the collective function returns. */
+/** Runs the latest call again with these buffers, as libucg has them. Returns what the collective
+ *  function is to return. */
 static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                                   const void* send, void* receive) {
     module->counters.taken[function]++;
@@ -73,8 +75,8 @@ static inline int coll_ucg_repeat(mca_coll_ucg_module_t* module, enum coll_ucg_f
     return OPAL_LIKELY(UCG_OK == status) ? OMPI_SUCCESS : coll_ucg_error(status);
 }
 
-/** The same for a function whose algorithm may change from call to call. False: libucg does not
- *  repeat it, and nothing was started. */
+/** Like coll_ucg_repeat(), for a function whose algorithm may change from call to call. Returns
+ *  false if libucg does not repeat it, and nothing was started. */
 static inline bool coll_ucg_try_to_repeat(mca_coll_ucg_module_t* module,
                                           enum coll_ucg_function function, const void* send,
                                           void* receive, int* result) {
@@ -87,13 +89,15 @@ static inline bool coll_ucg_try_to_repeat(mca_coll_ucg_module_t* module,
     return true;
 }
 
-/** Of an opened call: prepares it for repetitions if it came twice in a row and has them, that is,
- *  nothing of it is packed and its arguments always mean the same. `latest`: of its function. */
+/** Notes an opened call as the latest of its function. Prepares it for repetitions if it came twice
+ *  in a row and can be repeated, that is, nothing of it is packed and its arguments always mean the
+ *  same. */
 void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
                        const coll_ucg_latest_t* arguments);
-/** As if there had been none. REQUIRES: its collective is not in progress. */
+/** Forgets the latest call. REQUIRES: its collective is not in progress. */
 void coll_ucg_forget_latest(coll_ucg_latest_t* latest);
-/** Does so for a blocking call, which libucg has run and which has ended with this status. */
+/** Does what coll_ucg_remember() does for a blocking call that has ended with `status`, if libucg
+ *  has run it. */
 static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
                                           enum coll_ucg_function function,
                                           const coll_ucg_latest_t* arguments, ucg_status_t status) {
@@ -102,21 +106,22 @@ static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
     }
 }
 
-/** Before the group is left. */
+/** Forgets all blocking calls. To be called before the group is left. */
 void coll_ucg_forget(mca_coll_ucg_module_t* module);
 
 /* ------------------------------------------------------------------ parts and blocks */
 
-/** What the root of a gather or scatter has for each rank. Means something at the root only. */
+/** What the root of a gather or scatter has for each rank. Used at the root only. */
 typedef struct {
-    coll_ucg_count_t count;           /**< Of the root's own block. */
-    const ompi_datatype_t* type;      /**< Of all blocks. */
-    const coll_ucg_vector_t* vectors; /**< Two, or NULL: all have that count. */
+    coll_ucg_count_t count;           /**< Elements of the root's own block. */
+    const ompi_datatype_t* type;      /**< Type of all blocks. */
+    const coll_ucg_vector_t* vectors; /**< Two, or NULL: all blocks have that count. */
 } coll_ucg_root_blocks_t;
 
 /**
- * Writes the arguments of a gather or scatter: of this rank's part, and at the root of the blocks
- * as well. False: part and block differ in type or count, so the call is never repeated.
+ * Writes the arguments of a gather or scatter: those of this rank's part, and at the root those of
+ * the blocks as well. Returns false if part and block differ in type or count; the call is then
+ * never repeated.
  */
 static inline bool coll_ucg_describe_rooted(coll_ucg_latest_t* call,
                                             const mca_coll_ucg_module_t* module, int root,

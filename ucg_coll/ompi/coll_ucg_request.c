@@ -8,17 +8,17 @@
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
 
-/** All requests of this process. Open MPI's own free list wants instructions that the processors of
- *  a distribution need not have (a compare-and-swap of 16 bytes). */
+/** All requests of this process. Open MPI's own free list needs instructions that the processors of
+ *  a distribution may lack (a compare-and-swap of 16 bytes). */
 static struct {
-    opal_mutex_t lock; /**< Guards the next one. */
+    opal_mutex_t lock; /**< Guards `spare`. */
     coll_ucg_request_t* spare;
-    volatile int32_t outstanding; /**< Posted, and their ends not told yet. */
-    /* Hints, see await_briefly(): */
-    volatile int32_t patience;   /**< Polls that the next start is worth. */
-    volatile uint32_t impatient; /**< Starts that did not see their end. */
-    opal_list_t persistent;      /**< Guarded by the component's lock, like: */
-    atomic_bool polled;          /**< Open MPI's progress looks after them. Read without. */
+    volatile int32_t outstanding; /**< Requests posted whose ends are not told yet. */
+    /* Hints, see looks_for_end(): */
+    volatile int32_t patience;   /**< Number of looks that the next start is worth. */
+    volatile uint32_t impatient; /**< Number of starts that did not see their end. */
+    opal_list_t persistent;      /**< Persistent requests. Guarded by the component's lock, like: */
+    atomic_bool polled;          /**< Open MPI's progress polls. Read without the lock. */
 } requests;
 
 /* ------------------------------------------------------------------ class */
@@ -79,8 +79,7 @@ static void free_coll(coll_ucg_request_t* request) {
     }
 }
 
-/** What a call has come to: its result goes to the program, its status to the request. Returns that
- *  status. */
+/** Ends a call: its result goes to the program, its status to the request. Returns that status. */
 static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
     ompi_request_t* super = &request->super.super;
     if (OPAL_LIKELY(UCG_OK == status) && !request->call.empty) {
@@ -104,16 +103,17 @@ static ucg_status_t settle(coll_ucg_request_t* request, ucg_status_t status) {
 
 enum { COMPLETIONS_AT_ONCE = 16 };
 
-/** Ends that libucg has told of. */
+/** Ends of requests that libucg has told of. */
 typedef struct coll_ucg_ends {
     ucg_completion_t of[COMPLETIONS_AT_ONCE];
     unsigned next; /**< The first that the program has not been told of. */
     unsigned count;
 } coll_ucg_ends_t;
 
-/** Does this thread ask libucg for ends? */
+/** Is this thread asking libucg for ends? */
 static _Thread_local bool polling __attribute__((tls_model("initial-exec")));
-/** Those that this thread is telling. Their callbacks may start collectives and wait for them. */
+/** The ends that this thread is telling the program. Their callbacks may start collectives and wait
+ *  for them. */
 static _Thread_local coll_ucg_ends_t* telling __attribute__((tls_model("initial-exec")));
 
 static int progress_requests(void);
@@ -127,8 +127,8 @@ static void start_polling(void) {
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }
 
-/** Unless some request has been started since: who does so sees `polled` after having counted it.
- */
+/** Ends polling, unless a request has been started since: a thread that starts one counts it in
+ *  `outstanding` before it looks at `polled`. */
 static void stop_polling(void) {
     if (0 != opal_mutex_trylock(&mca_coll_ucg_component.lock)) {
         return;
@@ -158,9 +158,9 @@ static int tell(coll_ucg_ends_t* ends) {
     return count;
 }
 
-/** Called by opal_progress(), also by one that libucg calls while a blocking call waits: ends of
- *  requests may be what a peer waits for, for Open MPI chains collectives to one another. So may a
- *  callback wait for an end that came together with the one that calls it. */
+/** Called by opal_progress(), also when libucg calls that while a blocking call waits: a peer may
+ *  wait for the end of a request, since Open MPI chains collectives to one another. A callback,
+ *  too, may wait for an end that came together with the one that calls it. */
 static int progress_requests(void) {
     if (polling) {
         return 0;
@@ -182,20 +182,21 @@ static int progress_requests(void) {
     return left + told;
 }
 
-/** Of a start: as many looks as take some 3 us, and how many starts later the most are tried again.
- */
+/** The most looks for the end of a start, which take some 3 us, and after how many starts that did
+ *  not see their end as many are tried again. */
 enum { PATIENCE_MAX = 256, STARTS_TO_FORGET = 32 };
 
 /**
- * Most short collectives of ranks in step end within some looks, and then MPI_Wait need not look at
- * everything else that Open MPI has, which takes longer than the collective. Where peers are late,
- * or calls long, starts learn not to wait. Who has others outstanding is not in a hurry.
+ * Returns how often a start should look for its end. Most short collectives of ranks in step end
+ * within some looks, and then MPI_Wait need not look at everything else that Open MPI has, which
+ * takes longer than the collective. Where peers are late, or calls long, starts learn not to wait.
+ * A program with other requests outstanding is not in a hurry.
  */
 static unsigned looks_for_end(void) {
     return 1 == requests.outstanding && NULL == telling ? (unsigned)requests.patience : 0;
 }
 
-/** Of a start that has looked so often. */
+/** Learns from a start that has looked `looks` times. */
 static void learn_patience(ucg_status_t status, unsigned looks) {
     if (OPAL_LIKELY(0 == looks)) {
         return;
@@ -210,14 +211,15 @@ static void learn_patience(ucg_status_t status, unsigned looks) {
     }
 }
 
-/** Before another thread may find the end of a request that is posted now. Returns how many looks
- *  that is worth. */
+/** Counts a request that is posted now, before another thread may find its end. Returns how many
+ *  looks for the end it is worth. */
 static unsigned begin_post(void) {
     (void)OPAL_THREAD_ADD_FETCH32(&requests.outstanding, 1);
     return looks_for_end();
 }
 
-/** UCG_INPROGRESS: progress_requests() goes on with it, or has ended it. */
+/** Goes on after a post. UCG_INPROGRESS: progress_requests() goes on with the request, or has ended
+ *  it. */
 static ucg_status_t end_post(ucg_status_t status, unsigned looks) {
     learn_patience(status, looks);
     if (OPAL_LIKELY(UCG_INPROGRESS != status)) {
@@ -233,7 +235,7 @@ static ucg_status_t end_post(ucg_status_t status, unsigned looks) {
     return status;
 }
 
-/** A call of its own. */
+/** Posts a call that repeats none. */
 static ucg_status_t post_call(coll_ucg_request_t* request) {
     unsigned looks = begin_post();
     const ucg_status_t status = ucg_coll_run_or_post(request->call.group, &request->call.params,
@@ -241,7 +243,7 @@ static ucg_status_t post_call(coll_ucg_request_t* request) {
     return end_post(status, looks);
 }
 
-/** One that is prepared, and has been started. */
+/** Posts a prepared collective that has been started. */
 static ucg_status_t post_started(coll_ucg_request_t* request, ucg_coll_h coll) {
     unsigned looks = begin_post();
     const ucg_status_t status = ucg_coll_post_started(coll, &looks, request);
@@ -256,7 +258,8 @@ int coll_ucg_refuse_to_cancel(ompi_request_t* request, int flag) {
     return MPI_ERR_REQUEST;
 }
 
-/** After MPI_Wait and its like; of a request that is outstanding MPI calls it erroneous. */
+/** Frees the request after MPI_Wait and its like; MPI says that it is erroneous to free one in
+ *  progress. */
 static int free_nonblocking(ompi_request_t** request_p) {
     ompi_request_t* super = *request_p;
     ompi_communicator_t* comm = super->req_mpi_object.comm;
@@ -273,7 +276,8 @@ static int free_nonblocking(ompi_request_t** request_p) {
 
 /* ------------------------------------------------------------------ nonblocking calls */
 
-/** Nobody makes the groups of an inter-communicator in the background. */
+/** Counts a call and passes it on: the groups of an inter-communicator are not made in the
+ *  background. */
 static ucg_status_t pass_on(mca_coll_ucg_module_t* module) {
     coll_ucg_count_call(module);
     return UCG_ERR_UNSUPPORTED;
@@ -310,7 +314,7 @@ static void activate(coll_ucg_request_t* request) {
     coll_ucg_retain_comm(super->req_mpi_object.comm);
 }
 
-/** Of a request that is complete: nothing is left to wait for, or the call failed. */
+/** Ends a request that is complete: nothing is left to wait for, or the call failed. */
 static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status,
                                 ompi_request_t** request_p) {
     ompi_request_t* super = &request->super.super;
@@ -328,7 +332,7 @@ static ucg_status_t end_at_once(coll_ucg_request_t* request, ucg_status_t status
     return status;
 }
 
-/** Of one that has begun: what the program gets. */
+/** Returns to the program the request of a call that was started with `status`. */
 static ucg_status_t hand_out(coll_ucg_request_t* request, ucg_status_t status,
                              ompi_request_t** request_p) {
     ompi_request_t* super = &request->super.super;
@@ -381,8 +385,8 @@ void coll_ucg_end_restarting(coll_ucg_request_t* request) {
 
 /* ------------------------------------------------------------------ persistent calls */
 
-/** Calls `visit` for each object of the program that the call needs as long as there is the
- *  request, and that the program may free before. */
+/** Calls `visit` for each object of the program that the call needs as long as the request exists,
+ *  and that the program may free before. */
 static void for_each_object(coll_ucg_request_t* request, void (*visit)(opal_object_t* object)) {
     coll_ucg_data_t* sides[] = {&request->call.input, &request->call.output};
     ompi_op_t* op = request->call.reduction.op;
@@ -416,7 +420,7 @@ static void leave_group(coll_ucg_request_t* request) {
     request->group = NULL;
 }
 
-/** What is packed is loaded before. */
+/** Starts a request whose data is packed, or that has nothing to do. */
 static ucg_status_t start_packed(coll_ucg_request_t* request) {
     if (NULL == request->coll) {
         return UCG_OK;
@@ -425,8 +429,8 @@ static ucg_status_t start_packed(coll_ucg_request_t* request) {
     return UCG_OK == status ? ucg_coll_start(request->coll) : status;
 }
 
-/** Goes on with one that has been started with this status. A failure shows when the program waits
- *  for it, as of one that fails later. */
+/** Goes on with a request that was started with `status`. A failure shows when the program waits
+ *  for the request, like one that occurs later. */
 static COLL_UCG_APART void go_on(coll_ucg_request_t* request, ucg_status_t status) {
     ompi_request_t* super = &request->super.super;
     super->req_complete = REQUEST_PENDING;
@@ -439,7 +443,7 @@ static COLL_UCG_APART void go_on(coll_ucg_request_t* request, ucg_status_t statu
     }
 }
 
-/** Starts one that is inactive. */
+/** Starts an inactive request. */
 static void start_again(coll_ucg_request_t* request) {
     ompi_request_t* super = &request->super.super;
     super->req_state = OMPI_REQUEST_ACTIVE;
@@ -550,7 +554,8 @@ void coll_ucg_open_requests(void) {
     atomic_store(&requests.polled, false);
 }
 
-/** Programs may forget persistent requests: their groups go before the context does. */
+/** Frees what requests hold. Programs may forget persistent requests: their groups must go before
+ *  the context does. */
 void coll_ucg_close_requests(void) {
     opal_list_item_t* item;
     if (atomic_load(&requests.polled)) {

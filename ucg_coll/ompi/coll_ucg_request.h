@@ -1,10 +1,12 @@
 /*
- * Requests of nonblocking and persistent collectives: Open MPI's kind, each with a call of its own.
+ * Requests of nonblocking and persistent collectives: of Open MPI's kind, each with a call of its
+ * own.
  *
- * They come from a free list and keep their memory, so that a program that has started its most
- * requests at once allocates nothing more. A nonblocking call belongs to its communicator's group.
- * A persistent one has a group of its own, since ranks may start their requests in different
- * orders, and collectives of one group must be started in one (coll_ucg_pool.h).
+ * They come from a free list and keep their memory, so that a program allocates nothing more once
+ * it has had the most requests in progress at a time. A nonblocking call belongs to its
+ * communicator's group. A persistent one has a group of its own, since ranks may start their
+ * requests in different orders, and collectives of one group must be started in one order
+ * (coll_ucg_pool.h).
  */
 #ifndef MCA_COLL_UCG_REQUEST_H
 #define MCA_COLL_UCG_REQUEST_H
@@ -13,80 +15,82 @@
 #include "coll_ucg_pool.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 
-/** coll_ucg_restart.h */
+/** Defined in coll_ucg_restart.h. */
 typedef struct coll_ucg_restartable coll_ucg_restartable_t;
 
-/** Vectors of the other side of an inter-communicator, of which this process combines some
- *  elements. */
+/** Vectors of the other side of an inter-communicator, some elements of which this process
+ *  combines. */
 typedef struct {
     ompi_op_t* op; /**< NULL: nothing is combined. */
     ompi_datatype_t* type;
     void* vectors;
-    int count;               /**< Of vectors, */
+    int count;               /**< Number of vectors, */
     ptrdiff_t stride;        /**< which lie so many bytes apart. */
-    coll_ucg_count_t begin;  /**< The first that this process combines, */
-    coll_ucg_count_t length; /**< and how many. */
+    coll_ucg_count_t begin;  /**< First element that this process combines, */
+    coll_ucg_count_t length; /**< and the number of elements. */
     void* target;
 } coll_ucg_combination_t;
 
-/** In their order. */
+/** Combines the vectors in their order. */
 ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination);
 
 typedef struct coll_ucg_request {
     ompi_coll_base_nbc_request_t super; /**< MPI's bindings cast every request of a collective. */
     coll_ucg_call_t call;
     coll_ucg_workspace_t workspace;
-    coll_ucg_combination_t combination;  /**< At the end of the call. */
-    struct coll_ucg_request* next;       /**< Of those that nobody holds. */
-    ucg_coll_h coll;                     /**< NULL: there is nothing to do, or not its own. */
-    coll_ucg_restartable_t* restartable; /**< That has it; NULL: it comes from the free list. */
-    /* Of a persistent one: */
+    coll_ucg_combination_t combination;  /**< Done at the end of the call. */
+    struct coll_ucg_request* next;       /**< The next request of the free list. */
+    ucg_coll_h coll;                     /**< NULL: nothing to do, or owned by `restartable`. */
+    coll_ucg_restartable_t* restartable; /**< Its owner; NULL: it is of the free list. */
+    /* Of a persistent request: */
     bool plain;  /**< There is something to do, and nothing is packed for it. */
     bool intact; /**< No start has failed. */
     coll_ucg_pooled_t* group;
-    opal_list_item_t link; /**< In the component's `persistent`. */
+    opal_list_item_t link; /**< In the list of persistent requests. */
 } coll_ucg_request_t;
 
 OBJ_CLASS_DECLARATION(coll_ucg_request_t);
 
-/** The function of requests by which MPI cancels, which it calls erroneous for collectives. */
+/** The cancel function of requests. MPI says that it is erroneous to cancel collectives. */
 int coll_ucg_refuse_to_cancel(ompi_request_t* request, int flag);
 
-/** With the component. */
+/** To be called when the component is opened and closed. */
 void coll_ucg_open_requests(void);
 void coll_ucg_close_requests(void);
 
 /**
- * How nonblocking functions begin. UCG_OK: a request whose call has begun. UCG_INPROGRESS: the
- * group is being made, and the call waits for it (coll_ucg_background.h). UCG_ERR_UNSUPPORTED: call
- * the previous module.
+ * Begins a nonblocking function. UCG_OK: *request_p is a request whose call has begun.
+ * UCG_INPROGRESS: the group is being made, and the call waits for it (coll_ucg_background.h).
+ * UCG_ERR_UNSUPPORTED: call the previous module.
  */
 ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
                                         coll_ucg_request_t** request_p);
 
-/** The same of a call of that group, which there is. */
+/** Begins a nonblocking call of a group that exists: *request_p is a request whose call has
+ *  begun. */
 ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         coll_ucg_request_t** request_p);
 
-/** How they go on: starts the call, which has been opened with that status. */
+/** Starts the request's call, which has been opened with the status `opened`. */
 ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
                                  ompi_request_t** request_p);
 
-/** The request of a call that is started again and again, with a collective that it does not free:
- *  its place is `known`. NULL: no memory. */
+/** Makes the request of a call that is started again and again, with a collective that the request
+ *  does not free; `known` owns both. NULL: no memory. */
 coll_ucg_request_t* coll_ucg_make_restarting(mca_coll_ucg_module_t* module,
                                              coll_ucg_restartable_t* known);
-/** Of a collective in progress. The program gets the request, if it has not ended in the end. */
+/** Goes on with a collective that has been started again and is in progress. The program gets the
+ *  request, unless the collective has ended by then. */
 ucg_status_t coll_ucg_leave_restarted(coll_ucg_restartable_t* known, ompi_request_t** request_p);
-/** Gives the request up; one that the program has never given back stays its own. */
+/** Gives the request up. One that the program has never given back is left to the program. */
 void coll_ucg_end_restarting(coll_ucg_request_t* request);
 
-/** The same for persistent functions. MPI lets them block, as this one does now and then to get the
+/** Begins a persistent function. MPI lets these block, as this one does now and then to get the
  *  request its group. */
 ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
                                        coll_ucg_request_t** request_p);
 
-/** Prepares the call, which has been opened with that status, for MPI_Start. */
+/** Prepares the request's call, which has been opened with the status `opened`, for MPI_Start. */
 ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened,
                                 ompi_request_t** request_p);
 

@@ -7,7 +7,7 @@
 
 coll_ucg_restartable_t coll_ucg_nothing_to_restart[COLL_UCG_FN_NONBLOCKING_COUNT];
 
-/** False: no memory. */
+/** Makes the module's array of latest nonblocking calls, if there is none yet. False: no memory. */
 static bool has_room(mca_coll_ucg_module_t* module) {
     if (coll_ucg_nothing_to_restart == module->restartable) {
         coll_ucg_restartable_t* room =
@@ -20,12 +20,12 @@ static bool has_room(mca_coll_ucg_module_t* module) {
     return true;
 }
 
-/** Before the call starts: a request that ends at once is another's by then. Without memory each
- *  call is one of its own. While the latest is out it stays: what it belongs to may be in progress.
- * Calls that have waited for the group are not remembered: another thread makes them, and what
- * repeats one would overtake those that wait yet. Nor are calls whose requests take arrays: one
- * that is started again and ends at once has no request of its own.
- */
+/** Remembers a call, before it starts, because a request that ends at once may be in use for
+ *  another call afterwards. Without memory nothing is remembered. While the program has the request
+ *  of the latest call that one stays, since it may be in progress. Calls that have waited for the
+ *  group are not remembered: another thread makes them, and a repetition of one would overtake
+ *  those that still wait. Nor are calls whose requests take arrays: a call that is started again
+ *  and ends at once has no request of its own. */
 static void remember(const coll_ucg_call_t* call, enum coll_ucg_function function,
                      const coll_ucg_latest_t* arguments) {
     mca_coll_ucg_module_t* module = call->module;

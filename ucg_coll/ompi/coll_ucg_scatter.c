@@ -8,7 +8,7 @@
 #include "coll_ucg_request.h"
 #include "coll_ucg_restart.h"
 
-/** Of a rank that receives its part. */
+/** Opens the part that a rank receives. */
 static ucg_status_t open_part(coll_ucg_call_t* call, void* rbuf, size_t rcount,
                               const ompi_datatype_t* rtype) {
     call->params.count = coll_ucg_part(&call->params, rtype, rcount);
@@ -149,7 +149,7 @@ static ucg_status_t open_scatterv_at_root(coll_ucg_call_t* call, const coll_ucg_
     return UCG_OK == status ? open_part(call, rbuf, rcount, rtype) : status;
 }
 
-/** A part of zero bytes takes part too: the root alone knows all sizes. */
+/** Opens a scatterv. A rank without bytes takes part too, since the root alone knows all sizes. */
 static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t* input, void* rbuf,
                                   coll_ucg_count_t rcount, const ompi_datatype_t* rtype, int root) {
     call->params =
@@ -159,10 +159,11 @@ static ucg_status_t open_scatterv(coll_ucg_call_t* call, const coll_ucg_blocks_t
                : open_part(call, rbuf, (size_t)rcount, rtype);
 }
 
-/** The blocks of the arguments. */
+/** The blocks that the functions' arguments describe. */
 #define INPUT (&(coll_ucg_blocks_t){sbuf, scounts, displs, sdtype, NULL})
 
-/** Declares their description, and whether calls of it may be repeated. */
+/** Declares `call`, the description of the functions' arguments, and `alike`, which says whether
+ *  such a call may be repeated. */
 #define DESCRIBE_SCATTERV(call, alike)                                                             \
     const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(scounts, ompi_comm_size(comm)),           \
                                          COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};           \

@@ -17,7 +17,7 @@ bool coll_ucg_is_making_group(void) {
     return making;
 }
 
-/** The module that was there before works before libucg does. */
+/** Gathers by the previous module, which works before libucg does. */
 static int gather_from_all(coll_ucg_exchange_t* exchange, const void* source, void* target,
                            int bytes) {
     coll_ucg_previous_t* previous = &exchange->module->previous;
@@ -41,7 +41,7 @@ static coll_ucg_exchange_t exchange_of_all(mca_coll_ucg_module_t* module) {
     };
 }
 
-/** The same of processes that have a group already. */
+/** Gathers among processes that have a group already. */
 static int gather_in_group(coll_ucg_exchange_t* exchange, const void* source, void* target,
                            int bytes) {
     const ucg_coll_params_t params = {
@@ -90,8 +90,9 @@ static int exchange_allgather(void* arg, const void* source, void* target, size_
     return rc;
 }
 
-/** The worst status that a rank has, the same on all ranks: an error before UCG_INPROGRESS before
- *  UCG_OK. Also a barrier. Takes no memory: a rank that had none would leave the others waiting. */
+/** Returns the worst status of all ranks, the same on all: an error before UCG_INPROGRESS before
+ *  UCG_OK. Also acts as a barrier. Allocates no memory: a rank without memory would leave the
+ *  others waiting. */
 static ucg_status_t agree(coll_ucg_exchange_t* exchange, ucg_status_t mine) {
     const int severity = UCG_INPROGRESS == mine ? 1 : -2 * (int)mine;
     int worst = 0;
@@ -105,13 +106,13 @@ static ucg_status_t agree(coll_ucg_exchange_t* exchange, ucg_status_t mine) {
 /* ------------------------------------------------------------------ turns */
 
 /*
- * ucg_group_create() wants the processes that two groups share to make them in the same order.
- * Without MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. Where a
- * process has it, threads may start the first collectives of several communicators in different
- * orders in different processes, so the ranks of a communicator first agree that it has its turn in
- * all of them: each process grants its turn to the communicator of lowest id of those whose ranks
- * have all arrived, and whoever does not get it everywhere gives it back and asks again. The lowest
- * of all gets it, so somebody always goes on.
+ * ucg_group_create() requires that processes which two groups share make them in the same order.
+ * Without MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. With it,
+ * threads may start the first collectives of several communicators in different orders in different
+ * processes. So the ranks of a communicator first agree that it has its turn in all of them: each
+ * process grants its turn to the communicator of lowest id among those whose ranks have all
+ * arrived, and a communicator that does not get it in all processes gives it back and asks again.
+ * The lowest of all gets it, so some communicator always goes on.
  */
 
 static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {
@@ -182,12 +183,13 @@ ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h 
     };
     const ucg_status_t status = ucg_group_create(context, &params, group_p);
     if (UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status) {
-        exchange->failed = true; /* Of this rank alone. */
+        exchange->failed = true; /* On this rank alone. */
     }
     return status;
 }
 
-/** All steps of the set-up. Every rank returns the same status, unless an exchange fails. */
+/** Makes the context and the group, at its turn. Every rank returns the same status, unless an
+ *  exchange fails. */
 static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     ucg_context_h context = NULL;
     const bool turns = exchange->module->takes_turns;
@@ -203,7 +205,7 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
         }
     }
     if (exchange->with_side && UCG_OK != coll_ucg_make_group_of_side(exchange, context)) {
-        context = NULL; /* Then the other side goes without as well. */
+        context = NULL; /* Then the other side does without as well. */
     }
     status = coll_ucg_create_group(exchange, context, group_p);
     if (turns) {
@@ -221,9 +223,10 @@ void coll_ucg_enlist(mca_coll_ucg_module_t* module) {
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
 }
 
-/** `rank` and `size`: of the group that there is not. */
+/** Says once that a communicator goes without libucg. `rank` and `size` are those in the group that
+ *  could not be made. */
 static void tell(const mca_coll_ucg_module_t* module, int rank, int size, ucg_status_t status) {
-    /* Marked on all ranks: they may be the first of a communicator that is made of these. */
+    /* Set on all ranks, because any may be the first of a communicator that is made from these. */
     const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
     if (0 == rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
         const ucg_status_t own = mca_coll_ucg_component.context_status;
@@ -271,7 +274,7 @@ void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
     }
 }
 
-/** Of either kind of communicator. */
+/** Returns the exchange for the communicator's kind. */
 static coll_ucg_exchange_t exchange_of_processes(mca_coll_ucg_module_t* module) {
     return OMPI_COMM_IS_INTER(module->comm) ? coll_ucg_exchange_of_sides(module)
                                             : exchange_of_all(module);
@@ -285,8 +288,8 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     if (COLL_UCG_FRESH != module->state) {
         return UCG_ERR_UNSUPPORTED;
     }
-    /* All ranks call a communicator's collectives in one order, so they count alike, also calls
-     * that callbacks make while this rank makes the group of another communicator. */
+    /* All ranks call a communicator's collectives in one order, so they count alike. That includes
+       calls that callbacks make while this rank makes the group of another communicator. */
     if (0 < module->calls_before_group) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
@@ -311,7 +314,7 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     exchange.gather = gather_in_group;
     exchange.find_worst = find_worst_in_group;
-    exchange.with_side = false; /* That has its group. */
+    exchange.with_side = false; /* The side has its group already. */
     return coll_ucg_make_group_by(&exchange, group_p);
 }
 

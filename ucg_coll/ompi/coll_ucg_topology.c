@@ -1,6 +1,6 @@
 /*
- * The edges of a process in the topology of its communicator: what neighbourhood collectives go
- * along.
+ * Finds the edges of a process in the topology of its communicator, along which neighbourhood
+ * collectives send blocks.
  */
 #include <stdlib.h>
 
@@ -22,10 +22,10 @@ static void add(side_t* side, int peer, int block) {
     }
 }
 
-/** Room for the edges of so many blocks. */
+/** Takes memory for the edges of `out` blocks that go out and `in` blocks that come in. */
 static ucg_status_t reserve(coll_ucg_edges_t* edges, size_t out, size_t in, side_t* to,
                             side_t* from) {
-    edges->memory = malloc((2 * (out + in) + 1) * sizeof *edges->memory); /* Not of 0 bytes. */
+    edges->memory = malloc((2 * (out + in) + 1) * sizeof *edges->memory); /* + 1: never 0 bytes. */
     if (NULL == edges->memory) {
         return UCG_ERR_NO_MEMORY;
     }
@@ -37,9 +37,10 @@ static ucg_status_t reserve(coll_ucg_edges_t* edges, size_t out, size_t in, side
 }
 
 /**
- * Two blocks for each dimension: down and up. What goes down comes from above. Where a dimension of
- * one or two is periodic both neighbours are the same process, and the first of its blocks, which
- * goes down, is to be the first that is taken: from above.
+ * Finds the edges in a Cartesian topology. Each dimension has two blocks, down and up; what a
+ * neighbour sends down comes from above. In a periodic dimension of length one or two both
+ * neighbours are the same process. The first block that it sends, which goes down, must then be the
+ * first that is received: from above.
  */
 static ucg_status_t find_in_cart(ompi_communicator_t* comm, coll_ucg_edges_t* edges, side_t* to,
                                  side_t* from) {
@@ -67,7 +68,7 @@ static void add_all(side_t* side, const int* peers, int count) {
     }
 }
 
-/** What a process sends to, it receives from. */
+/** Finds the edges in a graph, where a process receives from those to which it sends. */
 static ucg_status_t find_in_graph(ompi_communicator_t* comm, coll_ucg_edges_t* edges, side_t* to,
                                   side_t* from) {
     const mca_topo_base_comm_graph_t* graph = comm->c_topo->mtc.graph;

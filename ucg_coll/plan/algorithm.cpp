@@ -8,7 +8,7 @@
 
 namespace ucg::plan {
 
-/// The first of those that have most ranks.
+/// Returns the host with most ranks, the first of several.
 static std::uint32_t fullest_host(const topo::Placement& placement) {
     const auto most = static_cast<std::size_t>(placement.ranks_per_host_max());
     std::uint32_t host = 0;
@@ -54,8 +54,8 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
         if (buffers_mapped) {
             *level = price::own_buffers(*level, profile.memory, one_pair);
         }
-        // The paper's a is a flag; ours is a signal, and where the buffer is has to be read, too.
-        // Waiting for a turn is priced where ranks meet.
+        // The paper's latency a is that of a flag. Here a signal takes its place, and where the
+        // buffer is has to be read, too. Waiting for a turn is priced where ranks meet.
         level->latency_ns += cost::message_ns(profile.level(placement.widest_on_host()), 0);
     }
     return shared;

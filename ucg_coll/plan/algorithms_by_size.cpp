@@ -67,7 +67,7 @@ class Parser {
         ++position_;
     }
 
-    /// What stands before the next of `ends`.
+    /// Reads and returns the text up to the next character that is one of `ends`, or up to the end.
     std::string_view until(std::string_view ends) {
         const std::size_t begin = position_;
         position_ = std::min(text_.find_first_of(ends, position_), text_.size());

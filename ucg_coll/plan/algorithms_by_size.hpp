@@ -4,9 +4,10 @@
 //   0-4k:recursive_multiplying:a8,a4;1M-inf:ring
 //   0-4k:recursive_multiplying;ring          ring for the sizes that no range has
 //
-// A range has its first size and not its end, so that ranges which meet do not overlap; sizes are
-// those of base/size_text.hpp, and inf is no end. What the text does not cover the planner chooses.
-// Sizes are compared with uniform_bytes() of a request, so that all ranks decide alike.
+// A range includes its first size and excludes its end, so that ranges which meet do not overlap.
+// Sizes are written as in base/size_text.hpp; inf means that there is no end. For requests that the
+// text does not cover the planner chooses. Sizes are compared with uniform_bytes() of a request, so
+// that all ranks decide alike.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +37,12 @@ class AlgorithmsBySize {
     AlgorithmsBySize(std::vector<Range> ranges, std::string otherwise)
         : ranges_(std::move(ranges)), otherwise_(std::move(otherwise)) {}
 
-    /// What was asked for; empty: nothing, the planner chooses. A part of this.
+    /// Returns the algorithm that was asked for at that size; empty if none was and the planner
+    /// chooses. The result is a view of this object's text.
     std::string_view algorithm(std::uint64_t bytes) const;
 
     const std::vector<Range>& ranges() const { return ranges_; }
-    /// For sizes in no range; may be empty.
+    /// The algorithm for sizes in no range; may be empty.
     std::string_view otherwise() const { return otherwise_; }
     bool operator==(const AlgorithmsBySize&) const = default;
 
@@ -49,17 +51,17 @@ class AlgorithmsBySize {
     std::string otherwise_;
 };
 
-/// Do all ranks know the length of such a request? If not, there are no ranges of sizes.
+/// Do all ranks know the length of such a request? If not, it has no ranges of sizes.
 bool sizes_are_uniform(graph::Collective collective);
 
 /// Reads the text above; an empty one asks for nothing. Fails with invalid_argument, naming the
 /// position (from 0), what was expected there and what was found; also for ranges that overlap, and
-/// for any range of a collective without uniform sizes. Whether such algorithms exist and serve a
-/// request, plan() says.
+/// for any range of a collective without uniform sizes. Does not look whether such algorithms exist
+/// and serve a request: plan() does.
 Result<AlgorithmsBySize> parse_algorithms_by_size(graph::Collective collective,
                                                   std::string_view text);
 
-/// The same in rising order, as parse_algorithms_by_size reads it.
+/// Returns the text that parse_algorithms_by_size() reads, with the ranges in rising order.
 std::string to_text(const AlgorithmsBySize& algorithms);
 
 } // namespace ucg::plan

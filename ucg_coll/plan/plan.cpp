@@ -20,31 +20,32 @@ std::string names_of(graph::Collective collective) {
     return names;
 }
 
-/// May ranks help one another, unasked? Elsewhere the kernel copies, which takes longer than two
-/// ranks that copy from cache to cache.
+/// May the planner choose rows whose ranks help one another? Where buffers are not mapped the
+/// kernel copies, which takes longer than two ranks that copy from cache to cache.
 bool may_help(const Facts& facts, const graph::Request& request) {
     return request.nonblocking && facts.shared.buffers_mapped;
 }
 
-/// May the planner take it, unasked?
+/// May the planner choose this row for the request?
 bool is_candidate(const Algorithm& row, const Facts& facts, const graph::Request& request) {
     return row.collective == request.collective && (!row.helped || may_help(facts, request)) &&
            row.eligible(facts, request);
 }
 
-/// By what it is chosen: a collective that goes on while a rank computes may cost a little more
-/// than one that does not.
+/// Returns the price by which candidates are compared: a collective that goes on while a rank
+/// computes may cost a little more than one that does not.
 double bid_ns(const Candidate& candidate) {
     constexpr double kWorthOfHelp = 1.15;
     return candidate.algorithm->helped ? candidate.cost_ns / kWorthOfHelp : candidate.cost_ns;
 }
 
-/// What one call takes of several in a row, so that collectives can be compared.
+/// Returns the row with the price of one call, the mean of several in a row, so that prices of
+/// collectives can be compared.
 Candidate priced(const Algorithm& row, const Facts& facts, const graph::Request& request) {
     return {&row, row.cost_ns(facts, request) / calls_in_a_row(facts, request.collective)};
 }
 
-/// The cheapest eligible row.
+/// Returns the cheapest of the rows that the planner may choose.
 Candidate cheapest(const Facts& facts, const graph::Request& request) {
     Candidate best;
     for (const Algorithm& row : algorithms()) {
@@ -103,7 +104,8 @@ Result<graph::Schedule> build_wanted(const Facts& facts, const graph::Request& r
     return schedule;
 }
 
-/// In the order of mechanisms, then of their lists: which of two rows at one price is taken.
+/// Returns the table: by collective, then in the order of mechanisms and of their lists. Of two
+/// rows at one price the planner takes the first.
 std::vector<Algorithm> all_rows() {
     std::vector<Algorithm> rows;
     for (const Rows mechanism :

@@ -1,6 +1,6 @@
 // Facade of ucg_coll/plan: (facts, request) -> Schedule, a pure function that gives every rank its
-// part of one and the same plan. May include base, topo, cost and graph; never the engine, a
-// transport, a clock or the environment.
+// part of one and the same plan. May include base, topo, cost, price, graph and aapc; never the
+// engine, a transport, a clock or the environment.
 #pragma once
 
 #include <span>
@@ -13,29 +13,30 @@
 
 namespace ucg::plan {
 
-/// All rows, grouped by collective.
+/// Returns all rows, grouped by collective.
 std::span<const Algorithm> algorithms();
 
-/// The row of that name, without an argument; null if there is none.
+/// Returns the row of that name, which has no argument in it; null if there is none.
 const Algorithm* find_algorithm(graph::Collective collective, std::string_view name);
 
-/// The eligible rows for a request with their predicted cost, cheapest first (ties: table order).
-/// Rows of ranks that help one another only if it is nonblocking; these come before others that
-/// cost up to 15 % less.
+/// A row with its predicted cost for a request.
 struct Candidate {
     const Algorithm* algorithm = nullptr;
     double cost_ns = 0; ///< Of one call: the mean of calls_in_a_row() calls.
 };
+/// Returns the eligible rows for a request, cheapest first (ties: table order). Rows whose ranks
+/// help one another (Algorithm::helped) are among them only if the request is nonblocking and
+/// buffers are mapped; they come before other rows as long as they cost at most 15 % more.
 std::vector<Candidate> candidates(const Facts& facts, const graph::Request& request);
 
-/// The cheapest eligible row without allocating. Every request has one: each collective has a row
-/// that is always eligible.
+/// Returns the first of candidates(), without allocating. Every request has one: each collective
+/// has a row that is always eligible.
 const Algorithm& choose(const Facts& facts, const graph::Request& request);
 
-/// The program of `rank`. With `algorithm` empty the planner chooses; else it must name a row that
-/// is eligible, maybe with an argument (split_algorithm). Fails with invalid_argument (malformed
-/// request, unknown algorithm, with the names that exist, wrong argument) or unsupported (not
-/// eligible, with the reason).
+/// Returns the program of `rank`. If `algorithm` is empty the planner chooses; else it must name a
+/// row that is eligible, maybe with an argument (split_algorithm). Fails with invalid_argument
+/// (malformed request; unknown algorithm, with the names that exist; wrong argument) or unsupported
+/// (not eligible, with the reason).
 Result<graph::Schedule> plan(const Facts& facts, const graph::Request& request, Rank rank,
                              std::string_view algorithm = {});
 

@@ -7,7 +7,8 @@
 namespace ucg::price {
 namespace {
 
-/// Buffers that peers have mapped are copied once without the kernel.
+/// Returns from which length on, and at which fixed cost, messages are copied once. Buffers that
+/// peers have mapped are copied without the kernel.
 cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distance,
                              const Surroundings& around) {
     cost::CmaModel model = profile.memory.cma;
@@ -29,16 +30,18 @@ cost::LogGp shared(cost::LogGp model, Rank sharers) {
     return model;
 }
 
-/// Lines that another rank has had last are written by whichever stores are faster.
+/// Returns the cost per byte of writing lines that another rank has had last, by ordinary or by
+/// streaming stores, whichever are faster.
 double refill_per_byte_ns(const cost::Profile& profile) {
     const cost::CacheRates& buffers = profile.memory.cache(cost::Cache::l2);
     return std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
 }
 
-/// The kernel finds and holds page after page of another process's memory; of several who copy
-/// from there or to there each waits for the others with each page. Two readers of one source then
-/// take twice as long as one, and fifteen fifteen times (4 KiB to 1 MiB, Emerald Rapids), at what
-/// bytes take that were just written.
+/// Returns for how long each byte of a single copy occupies the way to the other rank's memory. The
+/// kernel finds and holds page after page of another process's memory, and several ranks that copy
+/// from there or to there wait for one another at each page. Two readers of one source then take
+/// twice as long as one, and fifteen take fifteen times as long (4 KiB to 1 MiB, Emerald Rapids),
+/// at the rate of bytes that were just written.
 double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distance, bool mapped) {
     if (distance == topo::Distance::network) {
         return 0;
@@ -47,7 +50,8 @@ double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distan
     return mapped ? way_ns : std::max(way_ns, profile.memory.cma.written_per_byte_ns);
 }
 
-/// A single copy per byte, besides what the caches allow that hold both buffers.
+/// The costs per byte of a single copy by price::Source. The caches that hold both buffers may
+/// allow less.
 struct CopyRates {
     double settled_per_byte_ns = 0;
     double fresh_per_byte_ns = 0;
@@ -69,9 +73,9 @@ CopyRates copy_rates(const cost::Profile& profile, topo::Distance distance,
             kernel.written_per_byte_ns};
 }
 
-/// Of a message that is copied in and out: what its sender copies before its receiver can begin,
-/// and its receiver after its sender is done. One that does not travel whole has two pieces at
-/// least.
+/// Returns how many bytes of a message that is copied in and out its sender copies before its
+/// receiver can begin, and its receiver after its sender is done. A message that does not travel
+/// whole has at least two pieces.
 std::uint64_t first_piece(std::uint64_t bytes) {
     return bytes <= kWholeMessageBytes ? bytes : std::min(bytes / 2, kPieceBytesMax);
 }
@@ -131,7 +135,7 @@ double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there
         once ? (single_copy_ns(bytes, Source::settled) - copies_.fixed_ns) /
                    static_cast<double>(bytes)
              : model_.gap_per_byte_ns;
-    // Whatever else the level says: to come they were read, too.
+    // Whatever the level says, reading costs no more than was charged: the arrival includes it.
     const double read_per_byte_ns = std::min(read_per_byte_ns_, charged_per_byte_ns);
     return combine_arriving_ns(
         *profile_,

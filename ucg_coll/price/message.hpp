@@ -1,6 +1,6 @@
 // What a message costs at its two ends, by the distance of its ranks: by LogGP where it is copied
-// in and out or goes over a network; else it is announced, copied once out of the sender's memory,
-// and acknowledged. Only + - * / are used, as in work.hpp.
+// in and out or goes over a network; else an RTS is sent, the message is copied once out of the
+// sender's memory, and a FIN is sent. Only + - * / are used, as in work.hpp.
 #pragma once
 
 #include <algorithm>
@@ -12,135 +12,145 @@
 
 namespace ucg::price {
 
-/// How the transport cuts messages that are copied in and out, between cores that share a cache,
-/// which the costs are those of: up to the first length they travel whole, longer ones in pieces
-/// of at most the second. A test holds these against the transport.
+/// How the transport cuts messages that are copied in and out between cores that share a cache; the
+/// prices are those of such cores. Messages up to the first length travel whole, longer ones in
+/// pieces of at most the second. A test compares both with the transport's.
 inline constexpr std::uint64_t kWholeMessageBytes = 8 << 10;
 inline constexpr std::uint64_t kPieceBytesMax = 16 << 10;
 
-/// What is around the ranks that send.
+/// What the price of a message depends on besides the message: the ranks around it.
 struct Surroundings {
     bool buffers_mapped = false; ///< Buffers mostly lie where peers have them mapped.
-    double ranks_per_cpu = 1;    ///< Above 1, who waits for a rank waits its turn.
-    Rank link_sharers = 1;       ///< Ranks that use the same way out at the same time.
-    bool one_pair = false;       ///< There are no other ranks.
+    double ranks_per_cpu = 1;    ///< Above 1, a rank that waits for a peer waits for its turn, too.
+    Rank link_sharers = 1;       ///< Ranks that use the same way out of a host at the same time.
+    bool one_pair = false;       ///< There are no ranks but the two that communicate.
 };
 
-/// Until a rank runs that has something to do: its turn among those of its CPU, all of which yield;
-/// 0 if each has one.
+/// Returns the time, in nanoseconds, until a rank that has something to do gets its turn on the CPU
+/// that it shares with others, all of which yield; 0 if each rank has a CPU.
 double turn_ns(const cost::Profile& profile, double ranks_per_cpu);
 
-/// For how long the sender has had what it sends.
+/// How long the sender has had the bytes that it sends.
 enum class Source : std::uint8_t {
-    /// Some time, such as its input. One and the same reader still has what it read before, as has
-    /// the cache of a processor on which ranks take turns; of several readers with a processor each
-    /// one finds lines, and the kernel's records of the pages, with the reader before it.
+    /// For some time, such as its input. If there is only one reader, its cache still holds what it
+    /// read before, and so does the cache of a processor on which ranks take turns. Of several
+    /// readers that have a processor each, every one finds the lines, and the kernel's records of
+    /// the pages, with the reader before it.
     settled,
-    fresh, ///< It has only just received or computed it, and its cache holds the lines.
+    fresh, ///< The sender has only just received or computed them, and its cache holds the lines.
 };
 
-/// A message as the simulator and the planner see it.
+/// The price of a message as the simulator and the planner see it. Times are in nanoseconds.
 struct MessagePrice {
-    cost::MessageTerms terms; ///< Of the message; of its announcement, if it is copied once.
-    double copy_ns = 0;       ///< If it is copied once, what that takes the receiver; else 0.
-    /// The sender copies a half meanwhile, if it has nothing else to do.
+    cost::MessageTerms terms; ///< Of the message; if it is copied once, of its RTS.
+    double copy_ns = 0;       ///< The receiver's time for a message that is copied once; else 0.
+    /// Whether it is a cooperative copy: a sender that has nothing else to do copies half of it
+    /// while the receiver copies the rest.
     bool by_both = false;
-    double half_ns = 0; ///< What copying that half takes each of them.
-    /// Whoever copies it takes a way for so long, if others want the same: who receives it the one
-    /// out of its sender's memory, who sends it the one into its receiver's.
+    double half_ns = 0; ///< The time in which each of them copies its half.
+    /// How long the copy occupies the way to the other rank's memory, which others may want to use
+    /// at the same time: the receiver's copy the way out of the sender's memory, the sender's copy
+    /// the way into the receiver's.
     double contended_ns = 0;
-    /// If it is copied in and out: what that takes the processors of its sender, as it leaves, and
-    /// of its receiver, as it comes, which takes in no two at a time.
+    /// Whether it is copied in and out. Then `fill_ns` is the time of the sender's processor, while
+    /// the message leaves, and `drain_ns` that of the receiver's, while it arrives; a receiver
+    /// takes in one message at a time.
     bool through_ring = false;
     double fill_ns = 0;
     double drain_ns = 0;
 };
 
-/// Messages between ranks at one distance. The profile must outlive it.
+/// The prices of messages between ranks at one distance. The profile must outlive it.
 class Messages {
   public:
     Messages(const cost::Profile& profile, topo::Distance distance,
              const Surroundings& around = {});
 
     const cost::LogGp& model() const { return model_; }
-    /// A message that is copied in and out, or goes between hosts. On a host its bytes lie in lines
-    /// of their own, unless they come with the one that tells of them: before the sender can write
-    /// the first of them its receiver's cache must give it up, and before the receiver can read it
-    /// the sender's, and both processors wait. Both copy at the same time, but for a first piece.
-    /// Ranks that take turns on processors find lines in the caches of these, and copy in turn.
+    /// Returns the terms of a message that is copied in and out, or goes between hosts. On a host,
+    /// bytes that do not fit the line that announces them lie in lines of their own. The receiver's
+    /// cache must give up the first of these before the sender can write it, and the sender's cache
+    /// before the receiver can read it, and both processors wait for that. Both copy at the same
+    /// time, except for a first piece. Ranks that take turns on processors find the lines in the
+    /// caches of these processors, and copy one after the other.
     cost::MessageTerms terms(std::uint64_t bytes) const;
     double message_ns(std::uint64_t bytes) const { return terms(bytes).total_ns(); }
-    /// What such a message takes of a rank that passes it on, besides its bytes.
+    /// Returns what such a message costs a rank that passes it on, besides the copies of its bytes.
     double passing_ns(std::uint64_t bytes) const {
         const cost::MessageTerms terms = this->terms(bytes);
         return std::max(terms.issue_ns + terms.take_ns, terms.gap_ns);
     }
-    /// The announcement of what is copied once, and the receipt.
-    double announced_ns() const { return 2 * message_ns(0); }
+    /// Returns the time of the RTS and the FIN of a message that is copied once.
+    double rts_fin_ns() const { return 2 * message_ns(0); }
     bool across_hosts() const { return across_hosts_; }
-    /// What a message of no bytes takes of a processor at one of its ends. Others that use the same
-    /// way out do not make it more: their work is theirs.
+    /// Returns the processor time of an empty message at one of its ends. Other ranks that use the
+    /// same way out do not add to it, as their messages are work of their own processors.
     double end_ns() const { return end_ns_; }
 
-    /// Is a message of that length copied once?
+    /// Returns whether a message of that length is copied once.
     bool copied_once(std::uint64_t bytes) const {
         return copies_.permitted && bytes >= copies_.bytes_min;
     }
-    /// May the sender of such a message copy a part of it? Where ranks take turns on processors it
-    /// has none.
+    /// Returns whether the sender of such a message may copy a part of it. Where ranks take turns
+    /// on processors it may not, as the sender then has no processor to copy with.
     bool copied_by_both(std::uint64_t bytes) const {
         return has_processor_ && bytes >= profile_->memory.cooperative.bytes_min;
     }
-    /// What does not fit the caches comes no faster than any copy `there`.
+    /// Returns the time of the one copy of a message that is copied once, which is no faster than
+    /// any copy within the cache that holds both buffers: `there`, or the one that holds
+    /// working_set_bytes(bytes).
     double single_copy_ns(std::uint64_t bytes, Source source, const cost::CacheRates& there) const;
     double single_copy_ns(std::uint64_t bytes, Source source) const;
 
-    /// A message of that length which only a reduction reads is combined where it arrives: in a
-    /// ring's buffer, or in its sender's memory. What the kernel copies is not, nor what comes with
-    /// its line.
+    /// Returns whether a message of that length which only a reduction reads is combined where it
+    /// arrives: in a ring's buffer, or in its sender's memory. A message that the kernel copies is
+    /// not, nor one whose bytes fit the line that announces them.
     bool combined_on_arrival(std::uint64_t bytes) const {
         return !across_hosts_ && bytes > kCacheLine && (mapped_ || !copied_once(bytes));
     }
-    /// What the reduction with an operand of the rank's own then adds to the message; the operand
-    /// and the target are `there`. REQUIRES: combined_on_arrival(bytes).
+    /// Returns what the reduction of such a message with an operand of the rank's own adds to the
+    /// message. The operand and the target are in the cache `there`.
+    /// REQUIRES: combined_on_arrival(bytes).
     double combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const;
 
-    /// So many ranks copy `bytes` each out of one rank's memory, or into it, at a time: what the
-    /// way there takes for all of them. By the kernel they take turns at the tables of its pages.
+    /// Returns the time for which `ranks` ranks that copy `bytes` each out of one rank's memory, or
+    /// into it, at the same time occupy the way there. Where the kernel copies, each waits for the
+    /// others at the tables of that rank's pages.
     double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
         return static_cast<double>(bytes) * static_cast<double>(ranks) * contended_per_byte_ns_;
     }
 
     MessagePrice price(std::uint64_t bytes, Source source) const;
 
-    /// Where each message is a part of buffers that have so many bytes in all, and go through the
-    /// caches together.
+    /// Returns the prices of messages that are parts of buffers of `bytes` in all, which go through
+    /// the caches together.
     Messages with_working_set(std::uint64_t bytes) const;
-    /// What goes through the caches with a copy of so many bytes.
+    /// Returns how many bytes go through the caches with a copy of `bytes`.
     std::uint64_t working_set_bytes(std::uint64_t bytes) const;
 
-    /// Where partners send to one another and wait: for one more turn of a processor before a
-    /// message arrives, and for the copy of the own message, which the same processor makes.
+    /// Returns the prices of messages in exchanges, where partners send to one another and wait:
+    /// for one more turn of a processor before a message arrives, and for the copy of a rank's own
+    /// message, which the same processor makes.
     Messages in_exchanges() const;
 
   private:
     const cost::Profile* profile_;
     cost::LogGp model_;
     double end_ns_;
-    cost::CmaModel copies_; ///< No system call where buffers are mapped.
-    double line_ns_;        ///< Until a line has come.
-    double read_per_byte_ns_;
+    cost::CmaModel copies_;   ///< Single copies; without a system call where buffers are mapped.
+    double line_ns_;          ///< Until a line has come from another core; 0 between hosts.
+    double read_per_byte_ns_; ///< Copying out of a ring.
     double fill_per_byte_ns_; ///< Copying into a ring.
-    /// Who passes on what it receives receives it where its reader had it last.
+    /// Added to a single copy of what is passed on: its target is what another rank has read last.
     double passed_on_per_byte_ns_;
-    double sends_per_byte_ns_ = 0; ///< What the receiver copies into one meanwhile.
-    double settled_per_byte_ns_;   ///< A single copy of what is settled.
-    double fresh_per_byte_ns_;     ///< And of what is fresh.
+    double sends_per_byte_ns_ = 0; ///< In exchanges: what the receiver itself copies into a ring.
+    double settled_per_byte_ns_;   ///< A single copy of bytes that are Source::settled.
+    double fresh_per_byte_ns_;     ///< A single copy of bytes that are Source::fresh.
     double contended_per_byte_ns_;
     double turn_ns_;
     std::uint64_t working_set_bytes_ = 0;
     bool mapped_;        ///< What is copied once is copied, or read, without the kernel.
-    bool has_processor_; ///< Each rank one of its own.
+    bool has_processor_; ///< Each rank has a processor of its own.
     bool across_hosts_;
 };
 

@@ -5,7 +5,8 @@
 namespace ucg::price {
 namespace {
 
-/// Whichever is longer of two operands' arithmetic and bringing the bytes.
+/// Returns the time of a reduction: that of the operands' arithmetic or that of moving the bytes,
+/// at `there_per_byte_ns` for each byte of the result, whichever is longer.
 double combining_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
                     double there_per_byte_ns) {
     return profile.reduce_fixed_ns +

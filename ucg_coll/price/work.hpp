@@ -8,51 +8,57 @@
 
 namespace ucg::price {
 
-/// Both buffers of a copy pass through the caches.
+/// Returns how many bytes pass through the caches with a copy: those of both buffers.
 inline std::uint64_t touched_by_copy(std::uint64_t bytes) {
     return 2 * bytes;
 }
-/// So do the operands of a reduction and its target.
+/// Returns how many bytes pass through the caches with a reduction: its operands and its target.
 inline std::uint64_t touched_by_reduction(unsigned operands, std::uint64_t bytes) {
     return (std::uint64_t{operands} + 1) * bytes;
 }
 
-/// What lies `there` is copied no faster than the profile's copy in cache.
+/// Returns the time of a copy within the cache `there`, which is no faster than the profile's copy
+/// in cache. Without `there`, the cache is the innermost that holds both buffers.
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::CacheRates& there);
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes);
 
-/// A copy to a staging buffer, which peers have read last, of bytes of a vector; so many bytes of
-/// vectors pass through the caches, which hold them or do not.
+/// Returns the time of a copy of `bytes` of a vector to a staging buffer, which peers have read
+/// last. `working_set_bytes` of vectors pass through the caches, which may hold them or not.
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                   std::uint64_t working_set_bytes);
-/// Reading the own buffers of peers rather than staging buffers. A line of the owner's tells where
-/// a buffer lies; that one and the first of the buffer are asked for and come. What a rank has had
-/// for some time is read faster than what was just written to a staging buffer; or the reader, one
-/// and the same, still has it in its cache.
+/// Returns the cost of reading peers' own buffers instead of staging buffers. A line of the owner's
+/// says where the buffer lies; that line and the first of the buffer are requested one after the
+/// other, which adds to the latency. Bytes that their owner has had for some time are read faster
+/// than those just written to a staging buffer; if `reader_has_it`, the only reader still has them
+/// in its cache.
 cost::MemoryLevel own_buffers(const cost::MemoryLevel& staging_buffers,
                               const cost::MemoryModel& memory, bool reader_has_it);
-/// max(a + b m, a + B d m): bytes of another core's, while `readers` read by the same way.
+/// Returns max(a + b m, a + B d m): the time in which a core reads `bytes` (m) that another wrote,
+/// while `readers` (d) cores, this one included, read by the same way.
 double read_ns(const cost::MemoryLevel& level, double readers, std::uint64_t bytes);
 
-/// One reduction of `operands` slices of `bytes` each that lie `there`.
+/// Returns the time of one reduction of `operands` slices of `bytes` each that lie in the cache
+/// `there`. Without `there`, the cache is the innermost that holds them and the target.
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes,
                  const cost::CacheRates& there);
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes);
 
-/// Operands that come from other cores, each to be read once: what that takes per byte of all of
-/// them, and how much of it whoever brings them has been charged for.
+/// Operands that come from other cores, each to be read once. Both costs are per byte of the
+/// result, for all operands together.
 struct Arriving {
     unsigned count = 1;
-    double read_per_byte_ns = 0;
-    double charged_per_byte_ns = 0;
+    double read_per_byte_ns = 0;    ///< Reading them.
+    double charged_per_byte_ns = 0; ///< What their arrival has already been charged for.
 };
 
-/// What a reduction adds to the coming of such operands, if it combines them where they lie with
-/// one of its own: reading them is a part of both. Its own operand and the target are `there`.
+/// Returns what a reduction adds to the arrival of such operands if it combines them, where they
+/// lie, with one of the rank's own: reading them is a part of both. The rank's own operand and the
+/// target, `bytes` each, are in the cache `there`.
 double combine_arriving_ns(const cost::Profile& profile, const Arriving& arriving,
                            std::uint64_t bytes, const cost::CacheRates& there);
 
-/// The same of flag slots of other cores, all operands but one, whose lines have been charged for.
+/// Like combine_arriving_ns(), for `operands` of which all but one are flag slots of other cores,
+/// read at `level`; their lines have been charged for.
 double combine_flag_slots_ns(const cost::Profile& profile, const cost::MemoryLevel& level,
                              unsigned operands, std::uint64_t bytes);
 

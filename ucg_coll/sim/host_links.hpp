@@ -11,19 +11,20 @@ namespace ucg::sim {
 
 enum class Direction : std::uint8_t { out, in };
 
-/// A queue for each host and direction. Requests must come in order of their times.
+/// The links of hosts: a queue for each host and direction. Requests must come in order of their
+/// times.
 class HostLinks {
   public:
     HostLinks(const HostLink& price, std::uint32_t host_count)
         : price_(price), free_(std::size_t{host_count} * 2, 0) {}
 
-    /// How long a message keeps a link.
+    /// Returns how long a message occupies a link.
     Picoseconds occupancy(std::uint64_t bytes) const {
         return to_picoseconds(price_.per_message_ns +
                               static_cast<double>(bytes) * price_.per_byte_ns);
     }
 
-    /// Asks for the link at `time`; returns for how long the message has to wait for it.
+    /// Requests the link at `time` for a message. Returns how long the message has to wait for it.
     Picoseconds pass(std::uint32_t host, Direction direction, Picoseconds time,
                      std::uint64_t bytes) {
         Picoseconds& free = free_[std::size_t{host} * 2 + (direction == Direction::in ? 1 : 0)];

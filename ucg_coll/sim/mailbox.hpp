@@ -1,6 +1,6 @@
 // Internal to ucg_coll/sim: pairs sends with receives. The k-th send from a to b meets the k-th
-// recv at b from a, whichever is issued first; signals and messages are counted apart. Only the
-// first of two is kept until the second comes, so memory is in what is outstanding.
+// recv at b from a, whichever is issued first; signals and messages are counted apart. The first of
+// the two is kept until the second comes, so memory is in proportion to what is outstanding.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace ucg::sim {
 using MessageId = std::uint32_t;
 inline constexpr MessageId kNoMessage = 0xffffffffU;
 
-/// What a message that is copied once takes, beyond its announcement and its receipt; nothing, if
-/// `alone` is 0.
+/// The copy of a message that is copied once, and its FIN. If `alone` is 0, the message is copied
+/// in and out.
 struct Copying {
-    Picoseconds alone = 0;     ///< By one of its ends, or
-    Picoseconds half = 0;      ///< by both, each a half.
-    Picoseconds contended = 0; ///< For so long the way to the memory is taken, if others want it.
-    Picoseconds issue = 0;     ///< Of the receipt,
-    Picoseconds flight = 0;    ///< until it is there.
+    Picoseconds alone = 0;     ///< The time of the copy if one end makes it.
+    Picoseconds half = 0;      ///< The time of the copy if each end makes half of it.
+    Picoseconds contended = 0; ///< How long it occupies the way to the memory that others may want.
+    Picoseconds issue = 0;     ///< The processor time of sending the FIN.
+    Picoseconds flight = 0;    ///< The time of the FIN on its way.
     Rank sender = kNoRank;
-    MessageId receipt = kNoMessage;
+    MessageId fin = kNoMessage;
     bool by_both = false;
 };
 
@@ -36,51 +36,57 @@ struct Message {
     Picoseconds arrival = kUnknown;
     Picoseconds take = 0;
     bool through_ring = false;
-    Picoseconds gap = 0;   ///< If so: after the message before,
-    Picoseconds pass = 0;  ///< for so long it keeps the way into its receiver,
-    Picoseconds drain = 0; ///< whose processor copies it out for so long, as it comes.
+    // If it goes through a ring:
+    Picoseconds gap = 0;   ///< The time between it and the next message on the way in.
+    Picoseconds pass = 0;  ///< How long it occupies the way into its receiver.
+    Picoseconds drain = 0; ///< How long the receiver's processor copies it out, as it comes.
     Copying copying;
     std::uint64_t bytes = 0;
-    Rank waiter = kNoRank;       ///< Who can do nothing before it arrives.
-    MessageId next = kNoMessage; ///< In its lane, or in the list of free ones.
+    Rank waiter = kNoRank;       ///< The rank that can do nothing before the message arrives.
+    MessageId next = kNoMessage; ///< The next message in its lane, or in the list of free ones.
     static constexpr std::uint32_t kNoTransfer = 0xffffffffU;
-    std::uint32_t transfer = kNoTransfer; ///< Into Trace::transfers; a receipt is none.
+    std::uint32_t transfer = kNoTransfer; ///< Index into Trace::transfers; a FIN has none.
 };
 
 enum class End : std::uint8_t { send, recv };
 
+/// The messages whose send and receive have not both been issued, or that have not been taken in.
 class Mailbox {
   public:
+    /// What is paired in order: the messages, or the signals, from one rank to another.
     struct Lane {
         Rank from = 0;
         Rank to = 0;
         bool is_signal = false;
     };
 
-    /// The message that the next op of this end belongs to. Has the other end been here before?
+    /// The message that an op belongs to.
     struct Match {
         MessageId id = kNoMessage;
-        bool completes = false;
+        bool completes = false; ///< Whether the op of the other end has been issued before.
     };
+    /// Returns the message that the next op of this end of the lane belongs to, which is made with
+    /// `bytes` if this end comes first.
     Match match(const Lane& lane, End end, std::uint64_t bytes);
 
-    /// A message of no lane: a receipt.
-    MessageId receipt() { return add(0); }
+    /// Returns a new message that is in no lane: a FIN.
+    MessageId fin() { return add(0); }
 
     Message& operator[](MessageId id) { return messages_[id]; }
     const Message& operator[](MessageId id) const { return messages_[id]; }
     void release(MessageId id);
 
-    /// A lane of which one end has not been matched; the first by rank.
+    /// Returns a lane with ops that the other end has not matched: the first by rank.
     std::optional<Lane> unmatched() const;
 
   private:
+    /// The list of a lane's messages of which only one end's op has been issued.
     struct Pending {
         MessageId first = kNoMessage;
         MessageId last = kNoMessage;
         End end = End::send;
     };
-    /// Ranks have 31 bits.
+    /// Returns the lane as one number; ranks have 31 bits.
     static std::uint64_t key(const Lane& lane) {
         return static_cast<std::uint64_t>(lane.from) << 32 |
                static_cast<std::uint64_t>(lane.to) << 1 | (lane.is_signal ? 1U : 0U);

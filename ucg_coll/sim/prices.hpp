@@ -1,6 +1,6 @@
-// What a simulation charges for: messages by a model of the network, computation by the byte,
-// memory that ranks of a host read of one another by the memory model of a profile, and what the
-// ranks of a host share on their way out.
+// What a simulation charges for: messages by a model of the network, computation by the byte, reads
+// of the memory of other ranks of a host by the memory model of a profile, and the link that the
+// ranks of a host share.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace ucg::sim {
 
-/// What a profile says of messages, by topo::Distance; it must outlive this.
+/// The prices of messages by a profile, for each topo::Distance. The profile must outlive this.
 class PerLevel {
   public:
     explicit PerLevel(const cost::Profile& profile, const price::Surroundings& around = {});
@@ -27,22 +27,22 @@ class PerLevel {
     std::vector<price::Messages> levels_;
 };
 
-/// All but the last see equal links between all ranks.
+/// A model of the network. All but PerLevel have equal links between all ranks.
 using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, cost::LogfP,
                              cost::LogGp, PerLevel>;
 
-/// What a message of `bytes` between ranks at that distance does at its two ends.
+/// Returns what a message of `bytes` between ranks at that distance does at its two ends.
 cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
                                  std::uint64_t bytes);
 
-/// The same, with what a profile says of its copies; of the other models its terms alone. The
-/// buffers that it is a part of, and that go through the caches with it, have `working_set_bytes`
-/// in all; 0: it is no part.
+/// Returns the price of such a message: by a profile with the price of its copies, by the other
+/// models its terms alone. The message is a part of buffers of `working_set_bytes` in all, which go
+/// through the caches with it; 0: of none.
 price::MessagePrice message_price(const Network& network, topo::Distance distance,
                                   std::uint64_t bytes, price::Source source,
                                   std::uint64_t working_set_bytes);
 
-/// A reduction of k operands of n bytes costs
+/// What computation costs. A reduction of k operands of n bytes costs
 ///   reduction_ns + (k - 1) combine_ns + n (k operand_ns_per_byte + (k - 1) combine_ns_per_byte):
 /// profiles count operands, the papers' models combinations of two.
 struct Compute {
@@ -56,26 +56,31 @@ struct Compute {
 
     bool operator==(const Compute&) const = default;
 };
-/// With a profile, of bytes that lie in a working set of so many bytes.
+/// Returns the time of a reduction of `operands` slices of `bytes` each. A profile prices it by the
+/// cache that holds `touched_bytes`.
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
                  std::uint64_t touched_bytes);
 inline double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
     return reduce_ns(compute, operands, bytes, price::touched_by_reduction(operands, bytes));
 }
-/// What a reduction adds to a message from a rank at that distance that may be combined where it
-/// arrives; its operand and target lie in a working set of so many bytes.
+/// Returns what a reduction with one message of `bytes` from a rank at that distance adds to the
+/// message, which may be combined where it arrives. The other operand and the target are in the
+/// cache that holds `touched_bytes`.
 double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
                           std::uint64_t bytes, std::uint64_t touched_bytes);
 
-/// With a profile, of bytes that lie in a working set of so many bytes.
+/// Returns the time of a copy of `bytes`. A profile prices it by the cache that holds
+/// `touched_bytes`.
 double copy_ns(const Compute& compute, std::uint64_t bytes, std::uint64_t touched_bytes);
 inline double copy_ns(const Compute& compute, std::uint64_t bytes) {
     return copy_ns(compute, bytes, price::touched_by_copy(bytes));
 }
-/// From or to the memory of another process, by the kernel; of models without one a copy.
+/// Returns the time of a copy from or to the memory of another process by the kernel; without a
+/// profile that of any copy.
 double kernel_copy_ns(const Compute& compute, std::uint64_t bytes);
 
-/// The papers' models have no price for copies. A profile must outlive the result.
+/// Return the costs of computation of a model. The papers' models have no price for copies. A
+/// profile must outlive the result.
 Compute compute_of(const cost::Postal& model);
 Compute compute_of(const cost::PipeliningPostal& model);
 Compute compute_of(const cost::Profile& profile);
@@ -84,53 +89,59 @@ Compute compute_of(const cost::Profile& profile);
 struct Memory {
     cost::MemoryModel model = cost::default_memory_model();
     bool buffers_mapped =
-        false; ///< Do peers reach published buffers? Else they are copied to staging buffers.
+        false; ///< Peers reach published buffers; else these are copied to staging buffers.
     bool one_pair = false; ///< There are no more than two ranks.
 
     bool operator==(const Memory&) const = default;
 };
-/// What ranks pay that have such surroundings.
+/// Returns what ranks in such surroundings pay.
 inline Memory memory_of(const cost::Profile& profile, const price::Surroundings& around) {
     return {profile.memory, around.buffers_mapped, around.one_pair};
 }
-/// Making own bytes known to peers, which are a part of so many that do.
+/// Returns the time of publishing `bytes` of a rank's own, while `working_set_bytes` go through the
+/// caches; 0 where peers reach published buffers.
 double publish_ns(const Memory& memory, std::uint64_t bytes, std::uint64_t working_set_bytes);
 inline double publish_ns(const Memory& memory, std::uint64_t bytes) {
     return publish_ns(memory, bytes, price::touched_by_copy(bytes));
 }
-/// Bytes of a peer's at that distance take a + b m of their reader, and B m of the way on which
-/// others read. REQUIRES: distance != Distance::network.
+/// What reading m bytes of a peer's memory takes.
 struct Reads {
-    double latency_ns = 0;
-    double alone_ns = 0;
-    double way_ns = 0;
+    double latency_ns = 0; ///< a, of the reader.
+    double alone_ns = 0;   ///< b m, of the reader.
+    double way_ns = 0;     ///< B m, of the way to the memory, on which others may read, too.
 };
+/// Returns what reading `bytes` of a peer's memory at that distance takes.
+/// REQUIRES: distance != Distance::network.
 Reads reads_of(const Memory& memory, topo::Distance distance, std::uint64_t bytes);
-/// max(a + b m, a + B d m), while `readers` ranks read by the same way, this one among them.
+/// Returns max(a + b m, a + B d m): the time of reading `bytes` (m) of a staging buffer while
+/// `readers` (d) ranks, this one among them, read by the same way.
 double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                std::uint64_t bytes);
 
-/// What flag slots cost, as the planner has it (plan/flag_slots.cpp): a share is issued once, as an
-/// empty message is, whoever reads it, and is there for each reader as late as that message; who
-/// has waited knows where to look and takes in each flag slot's lines by the memory model.
+/// What flag slots cost; the planner's prices are the same (plan/flag_slots/flag_slots.cpp). A
+/// share is issued once, like an empty message, whoever reads it, and arrives at each reader as
+/// late as that message would. A reader that has waited knows where to look, and takes in each flag
+/// slot's lines by the memory model.
 struct FlagSlotTerms {
-    double issue_ns = 0;  ///< Of who shares; its copy of the bytes comes on top.
-    double flight_ns = 0; ///< From then on, until a reader may have it.
+    double issue_ns = 0;  ///< The sharing rank's time, without its copy of the bytes.
+    double flight_ns = 0; ///< From then on, until a reader may take it in.
 };
+/// Returns what a flag slot costs whose reader is at that distance.
 FlagSlotTerms flag_slot_terms(const Network& network, topo::Distance distance);
-/// The copy to the own flag slot.
+/// Returns the time of the copy to a rank's own flag slot.
 double flag_slot_copy_ns(const Memory& memory, std::uint64_t bytes);
-/// A reduction of `operands`, all but one of them flag slots, at that distance at most, that have
-/// been taken in.
+/// Returns the time of a reduction of `operands` slices. All but one are flag slots that are at
+/// that distance at most and have been taken in.
 double combine_flag_slots_ns(const Compute& compute, const Memory& memory, topo::Distance distance,
                              unsigned operands, std::uint64_t bytes);
-/// The lines of one flag slot of which `bytes` are read; `readers` ranks look at it.
+/// Returns the time of taking in the lines of one flag slot of which `bytes` are read, and at which
+/// `readers` ranks look.
 double flag_slot_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                           std::uint64_t bytes);
 
-/// The link of each host, which carries one message at a time in each direction: what a message
-/// keeps it. A message alone on its way passes while it is being sent, so a link that is no slower
-/// than the sender adds nothing.
+/// How long a message occupies the link of its host, which carries one message at a time in each
+/// direction. A message that is alone on its way passes the link while it is being sent, so a link
+/// that is no slower than the sender adds nothing.
 struct HostLink {
     double per_message_ns = 0;
     double per_byte_ns = 0;
@@ -138,7 +149,8 @@ struct HostLink {
     bool operator==(const HostLink&) const = default;
 };
 
-/// Are all prices finite and not negative, and f of LogfP at least 1? The message names which not.
+/// Check that all prices are finite and not negative, and f of LogfP at least 1. The message says
+/// which is not.
 Status check(const Network& network);
 Status check(const Compute& compute);
 Status check(const Memory& memory);

@@ -14,7 +14,7 @@ std::uint64_t mix(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/// In the open interval from 0 to 1, so that logarithms are finite.
+/// Returns a number in the open interval from 0 to 1, so that its logarithm is finite.
 double unit(std::uint64_t key, std::uint64_t number) {
     constexpr double kStep = 0x1p-53;
     return (static_cast<double>(mix(key + number) >> 11) + 0.5) * kStep;
@@ -26,7 +26,8 @@ double standard_normal(std::uint64_t key, std::uint64_t number) { // Box and Mul
 }
 
 double truncated_normal(const Distribution& distribution, std::uint64_t key) {
-    // The mean is not negative, so half of all draws do: 128 fail with probability 2^-128.
+    // The mean is not negative, so at least half of all draws are not, either: the probability that
+    // 128 draws fail is at most 2^-128.
     constexpr std::uint64_t kDrawsMax = 128;
     for (std::uint64_t i = 0; i < kDrawsMax; ++i) {
         const double ns = distribution.first + distribution.second * standard_normal(key, 2 * i);

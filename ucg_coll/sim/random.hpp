@@ -1,6 +1,6 @@
 // Random delays. Each is a function of the seed and of what it delays (a rank's n-th message, say),
-// not of what was drawn before: a simulation gives the same numbers in whatever order it goes
-// through its events, and a rank's delays stay when others' programs change.
+// not of what was drawn before: a simulation gets the same numbers in whatever order it goes
+// through its events, and a rank's delays stay the same when other ranks' programs change.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ struct Distribution {
     bool operator==(const Distribution&) const = default;
 };
 
-/// Are the parameters finite and in range? The message says what is not.
+/// Checks that the parameters are finite and in range. The message says what is not.
 Status check(const Distribution& distribution);
 
 /// What a delay belongs to.
 enum class Stream : std::uint8_t { arrival, message, computation, flag_slot };
 
-/// The delay of the `index`-th of its kind at `rank`, at most kPriceMax. Pure; logarithm and cosine
-/// are the C library's. REQUIRES: check(distribution).ok().
+/// Returns the delay of the `index`-th event of its kind at `rank`, at most kPriceMax. It is a pure
+/// function; logarithm and cosine are the C library's. REQUIRES: check(distribution).ok().
 Picoseconds draw(const Distribution& distribution, std::uint64_t seed, Stream stream, Rank rank,
                  std::uint64_t index);
 

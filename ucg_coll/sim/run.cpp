@@ -153,7 +153,8 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
     return status;
 }
 
-/// And goes on to the next of several in a row.
+/// Begins the next of several collectives in a row or, after the last, records when the rank is
+/// done.
 void Run::finish(Rank rank, RankState& state) {
     if (++state.round < options_.in_a_row) {
         static_cast<graph::Position&>(state) = {};
@@ -196,7 +197,7 @@ void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_n
     const Picoseconds start = state.clock;
     const Step& step = program(rank).steps[state.step];
     const double read_ns = reading_ns(rank, state);
-    // What the kernel copies is not there to be combined meanwhile.
+    // Where ranks help, the kernel copies first: only then can a reduction combine the bytes.
     const bool both = program(rank).helped && step.kind != StepKind::copy;
     const double ns = both ? own_ns + read_ns : std::max(own_ns, read_ns);
     state.clock += to_picoseconds(ns * (program(rank).helped ? helped_part(rank) : 1));
@@ -212,8 +213,8 @@ void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_n
     loads_.clear();
 }
 
-/// How much of the work of its own a rank has to do where all help one another as long as there is
-/// some: whole units.
+/// Returns how much work a rank does where all help one another as long as there is some: its share
+/// of all ranks' units, as whole units, divided by the number of units of its own.
 double Run::helped_part(Rank rank) const {
     std::uint64_t all = 0;
     const auto units_of = [&](Rank of) {
@@ -228,11 +229,11 @@ double Run::helped_part(Rank rank) const {
     }
     const std::uint64_t own = units_of(rank);
     return own == 0
-               ? 1 // A part of one unit.
+               ? 1 // All its work is a part of one unit.
                : static_cast<double>(divide_up(all, programs_.size())) / static_cast<double>(own);
 }
 
-/// Has every rank finished, and was every message received?
+/// Checks that every rank has finished and that every message was received.
 Status Run::check_end() const {
     for (std::size_t owner = 0; owner < flag_slots_.size(); ++owner) {
         if (!flag_slots_[owner].waiters.empty()) {

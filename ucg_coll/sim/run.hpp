@@ -1,10 +1,11 @@
 // Internal to ucg_coll/sim: one run of all ranks' programs.
 //
-// A discrete-event simulation whose events are few: a rank that is let go runs, ahead of the common
-// clock, until it waits for a message or a flag slot whose arrival is not known yet. That is right
-// because what is its own (processor, port) nobody else touches, and when a message arrives follows
-// from its sender's past. Shared are host links, which messages ask for in events of their own, and
-// ranks' memory, which its readers come to in events of their own, in order of time.
+// This is a discrete-event simulation with few events: a rank that is resumed runs, ahead of the
+// common clock, until it waits for a message or a flag slot whose arrival is not known yet. That is
+// right because nobody else touches what is its own (processor, port), and because the arrival of a
+// message follows from its sender's past. What ranks share are host links, which messages request
+// in events of their own, and ranks' memory, to which its readers come in events of their own, in
+// order of time.
 #pragma once
 
 #include <array>
@@ -22,8 +23,12 @@
 
 namespace ucg::sim {
 
+/// Returns the socket of each rank, by rank; sockets are numbered over all hosts. The ranks of a
+/// socket are closer to one another than the widest distance on their host. Where no ranks are, as
+/// when they are not bound, the host is one socket.
 std::vector<std::uint32_t> sockets_of(const topo::Placement& placement);
 
+/// One run of all ranks' programs.
 class Run {
   public:
     Run(const topo::Placement& placement, const Options& options,
@@ -33,43 +38,43 @@ class Run {
     Result<Outcome> go();
 
   private:
-    /// The state of one message op, or of one iteration's in a repeat.
+    /// The state of one message op or, in a repeat, of the message op of one iteration.
     struct Slot {
         static constexpr Picoseconds kUnderWay = -1;
-        MessageId message = kNoMessage; ///< A receive that has not been taken in.
-        Picoseconds done = 0; ///< When it was posted; else when it completed, or will; of a send,
-                              ///< if it is known.
+        MessageId message = kNoMessage; ///< What it still has to take in: a message or a FIN.
+        Picoseconds done = 0; ///< While `message` is set, when a receive was posted. Else when the
+                              ///< op completes; kUnderWay if that is not known of a send yet.
     };
 
-    /// The way to a rank's memory, for those who copy by it.
+    /// The way into or out of a rank's memory, for those who copy by it.
     struct Way {
         Picoseconds free = 0;
-        Rank user = kNoRank; ///< The last. Nobody is in its own way.
+        Rank user = kNoRank; ///< The last rank that used it, which does not wait for itself.
     };
 
     struct RankState : graph::Position {
         std::uint32_t op = 0;            ///< The schedule's op that the step is, or comes to next.
         Picoseconds clock = 0;           ///< The processor is busy until then.
-        Picoseconds port_free = 0;       ///< The last message has left,
-        Picoseconds gap_over = 0;        ///< and the next may follow without being part of a burst.
-        std::uint64_t message_count = 0; ///< What noise is drawn by.
+        Picoseconds port_free = 0;       ///< When the last message has left.
+        Picoseconds gap_over = 0;        ///< When the next may leave without being part of a burst.
+        std::uint64_t message_count = 0; ///< The number of messages sent, by which noise is drawn.
         std::uint64_t compute_count = 0;
         std::size_t first_slot = 0;
-        std::uint32_t round = 0; ///< Of several in a row.
+        std::uint32_t round = 0; ///< Which of several collectives in a row it runs.
         std::uint32_t burst = 0; ///< Messages since the port was last idle.
-        bool has_looked = false; ///< At the flag slots of this step,
+        bool has_looked = false; ///< Whether it has taken in the flag slots of this step.
         bool waits_for_send = false;
-        bool is_resting = false;      ///< Waits, and has nothing to do.
-        Picoseconds alarm = -1;       ///< It is let go on at this time at the latest, if it rests.
-        Way way_out;                  ///< Of copies out of its memory by receivers,
-        Way way_copied;               ///< and into it by senders.
-        Picoseconds way_in_since = 0; ///< Messages come through rings, one after the other,
-        Picoseconds way_in_free = 0;  ///< and the next one may follow.
+        bool is_resting = false;      ///< Whether it waits, and has nothing to do.
+        Picoseconds alarm = -1;       ///< If it rests: when it is resumed at the latest.
+        Way way_out;                  ///< For copies out of its memory by receivers.
+        Way way_copied;               ///< For copies into its memory by senders.
+        Picoseconds way_in_since = 0; ///< Since when messages have come without pause by rings.
+        Picoseconds way_in_free = 0;  ///< When the next message may come through a ring.
         std::vector<Slot*> copies;    ///< Receives that are copied once and have not been.
         std::vector<Slot*> posted;    ///< Other receives that have not been taken in.
         std::array<bool, graph::kBufferKinds.size()> written =
-            {};                  ///< Of own buffers, by graph::BufferKind.
-        bool is_in_turn = false; ///< and has come to peers' memory in the order of time.
+            {};                  ///< Which of its own buffers it has written; graph::BufferKind.
+        bool is_in_turn = false; ///< Whether it has come to peers' memory in the order of time.
 
         void note_written(const graph::Address& address) {
             written[static_cast<std::size_t>(address.buffer)] |= !address.of_peer;
@@ -79,28 +84,29 @@ class Run {
         }
     };
 
+    /// The flag slot of one rank in one of several collectives in a row.
     struct FlagSlots {
         static constexpr Picoseconds kUnknown = -1;
-        Picoseconds begin = 0;         ///< Of the share,
-        Picoseconds shared = kUnknown; ///< and its end.
+        Picoseconds begin = 0;         ///< When its owner begins to share.
+        Picoseconds shared = kUnknown; ///< When its owner has shared.
         std::uint32_t op = 0;
         std::uint32_t readers = 0;
-        std::vector<Rank> waiters; ///< Who can do nothing before it is shared.
+        std::vector<Rank> waiters; ///< The ranks that can do nothing before it is shared.
     };
 
     /// A flag slot that a step reads.
     struct Look {
         Rank owner = kNoRank;
-        std::uint32_t op = 0; ///< Of the schedule.
+        std::uint32_t op = 0; ///< The reader's op in the schedule.
         Picoseconds arrival = 0;
     };
 
-    /// For how long what a step reads of peers takes one way to their memory, if nobody else does.
+    /// For how long what a step reads of peers occupies one way to their memory.
     struct WayLoad {
-        std::uint64_t way = 0;
+        std::uint64_t way = 0; ///< See way().
         double ns = 0;
     };
-    /// The same of a step that is under way.
+    /// For how long a step that reads until `end` occupies a way to peers' memory.
     struct Reading {
         Picoseconds end = 0;
         double ns = 0;
@@ -109,8 +115,8 @@ class Run {
     enum class EventKind : std::uint8_t { resume, link_out, link_in, edge };
     struct Event {
         Picoseconds time = 0;
-        std::uint64_t number = 0;  ///< Of equal times the one that was made first.
-        std::uint32_t subject = 0; ///< Rank or message.
+        std::uint64_t number = 0;  ///< The order among events of equal time: that of their making.
+        std::uint32_t subject = 0; ///< A rank or a message.
         EventKind kind = EventKind::resume;
 
         bool operator>(const Event& other) const {
@@ -118,17 +124,17 @@ class Run {
         }
     };
 
-    /// A message on its way to another host; by MessageId.
+    /// A message on its way to another host.
     struct Transit {
         Rank from = 0;
         Rank to = 0;
-        Picoseconds arrival = 0; ///< With the delays so far.
+        Picoseconds arrival = 0; ///< When it arrives, with the delays so far.
         // On a tree of switches:
         std::vector<graph::Edge> path = {};
         std::size_t hop = 0;    ///< The edge that it comes to next.
         Picoseconds tail = 0;   ///< When its last bytes have passed the edges before.
-        Picoseconds flight = 0; ///< From then on.
-        std::size_t slot = 0;   ///< Of the send.
+        Picoseconds flight = 0; ///< The time from when they have passed all edges to its arrival.
+        std::size_t slot = 0;   ///< The index of the send's slot.
     };
 
     RankState& state(Rank rank) { return states_[static_cast<std::size_t>(rank)]; }
@@ -141,9 +147,12 @@ class Run {
 
     /// Puts the slots that a step waits for into `awaited_`.
     void collect_waits(const RankState& state, const graph::LoweredSchedule& program);
-    /// Waits for them. False: an arrival is not known; the rank will be let go on.
+    /// Waits for the slots in `awaited_`. Returns false if an arrival is not known yet; the rank is
+    /// then resumed later.
     bool wait(Rank rank, RankState& state);
-    /// What came before the last of them? False: not all is known; the rank will be let go on.
+    /// Puts the receives to take in into `arrived_`: those awaited, and those that arrive before
+    /// the last of them. Returns false if these are not all known yet; the rank is then resumed
+    /// later.
     bool find_arrived(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
     static Picoseconds passed_way_in(RankState& state, const Message& message);
@@ -155,10 +164,10 @@ class Run {
     static Picoseconds way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds begin,
                                  Picoseconds end);
     void finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end);
-    MessageId await_receipt(Rank rank, MessageId id, const price::MessagePrice& price);
+    MessageId await_fin(Rank rank, MessageId id, const price::MessagePrice& price);
 
-    /// Waits for the flag slots of the step and takes them in. False: one is not shared yet; the
-    /// rank will be let go on.
+    /// Waits for the flag slots of the step and takes them in. Returns false if one is not shared
+    /// yet; the rank is then resumed later.
     bool look(Rank rank, RankState& state);
     void take_flag_slot_in(Rank rank, RankState& state, const Look& look);
     Picoseconds flag_slot_arrival(Rank owner, Rank reader, std::uint32_t round) const;
@@ -167,10 +176,11 @@ class Run {
     }
     void finish(Rank rank, RankState& state);
     void share(Rank rank, RankState& state);
-    /// False: the rank comes to peers' memory later, when all who come earlier have been there.
+    /// Returns whether the rank may go on to peers' memory, if its step reads any. If not, it is
+    /// resumed when all ranks that come there earlier have been there.
     bool in_turn(Rank rank, RankState& state);
 
-    /// And goes on to the next step.
+    /// Does what the step does, and goes on to the next step.
     Status issue(Rank rank, RankState& state, const graph::Step& step);
     Status post(Rank rank, RankState& state, const graph::Step& step);
     Status send(Rank rank, RankState& state, const graph::MessagePlan& plan, Slot& slot);
@@ -202,15 +212,15 @@ class Run {
     std::optional<HostLinks> links_;
     std::optional<TreeLinks> tree_;
     Mailbox mailbox_;
-    std::vector<Transit> transits_; ///< With links only.
+    std::vector<Transit> transits_; ///< By MessageId; with links only.
     std::vector<RankState> states_;
     std::vector<FlagSlots> flag_slots_;                  ///< By round and rank.
     std::vector<std::uint32_t> sockets_;                 ///< By rank; see sockets_of().
-    std::map<std::uint64_t, std::vector<Reading>> ways_; ///< Who reads by each way to memory.
-    std::vector<WayLoad> loads_;                         ///< Of what the step reads of peers.
+    std::map<std::uint64_t, std::vector<Reading>> ways_; ///< The steps that read by each way.
+    std::vector<WayLoad> loads_;                         ///< By what the step reads of peers.
     std::vector<Slot> slots_;                            ///< Of all ranks.
-    std::vector<Slot*> awaited_;                         ///< What the next step waits for,
-    std::vector<Slot*> arrived_;                         ///< and the receives among it.
+    std::vector<Slot*> awaited_;                         ///< What the next step waits for.
+    std::vector<Slot*> arrived_;                         ///< The receives that it takes in.
     std::vector<Look> looks_;                            ///< The flag slots that it takes in.
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t event_count_ = 0;

@@ -7,7 +7,7 @@
 
 namespace ucg::sim {
 
-/// Is what ranks read of one another on their own host?
+/// Checks that ranks read memory and flag slots only of ranks on their own host.
 Status Run::check_memory() const {
     const Rank count = placement_.rank_count();
     Status status;
@@ -77,8 +77,8 @@ void Run::take_flag_slot_in(Rank rank, RankState& state, const Look& look) {
     const std::uint64_t bytes = bytes_of(state, program(rank));
     state.clock +=
         to_picoseconds(flag_slot_lines_ns(options_.memory, distance, flag_slot.readers, bytes));
-    record(Activity::Kind::look, rank, start);
-    ++outcome_.look_count;
+    record(Activity::Kind::poll, rank, start);
+    ++outcome_.poll_count;
     if (trace_ != nullptr) {
         trace_->transfers.push_back({.from = look.owner,
                                      .to = rank,
@@ -119,8 +119,6 @@ bool Run::in_turn(Rank rank, RankState& state) {
     return false;
 }
 
-/// The ranks of a host that lie closer together than its widest distance, numbered over all hosts.
-/// Where nothing does, as for ranks that are not bound, they are one socket.
 std::vector<std::uint32_t> sockets_of(const topo::Placement& placement) {
     std::vector<std::uint32_t> sockets(static_cast<std::size_t>(placement.rank_count()), 0);
     std::uint32_t count = 0;
@@ -139,8 +137,8 @@ std::vector<std::uint32_t> sockets_of(const topo::Placement& placement) {
     return sockets;
 }
 
-/// Within a socket what its readers share is the way to the owner's cache, between two sockets the
-/// link that joins them.
+/// Returns a number for the way by which `reader` reads the memory of `owner`: within a socket that
+/// is the way to the owner's cache, between two sockets the link that joins them.
 std::uint64_t Run::way(Rank reader, Rank owner) const {
     const std::uint64_t from = sockets_[static_cast<std::size_t>(owner)];
     const std::uint64_t to = sockets_[static_cast<std::size_t>(reader)];
@@ -158,9 +156,9 @@ double Run::load_ns(std::uint64_t way, Picoseconds now) {
     return ns;
 }
 
-/// A pass over peers' memory takes as long as bringing all of it here, however little is done with
-/// it, or as long as one of the ways is taken by all who use it. Who comes later makes it longer
-/// for itself, not for those who are at it.
+/// Returns how long the step's reads of peers' memory take: as long as bringing all bytes to the
+/// reader or, if that is longer, as long as all who use one of the ways occupy it. A rank that
+/// comes later waits longer itself, and does not delay those that read already.
 double Run::reading_ns(Rank rank, const RankState& state) {
     const graph::Step& step = program(rank).steps[state.step];
     const std::uint64_t bytes = bytes_of(state, program(rank));

@@ -1,4 +1,4 @@
-// A run's messages: who waits for which, and when they come.
+// The messages of a run: which rank waits for which, and when they arrive.
 #include <algorithm>
 #include <utility>
 
@@ -53,8 +53,8 @@ bool Run::wait(Rank rank, RankState& state) {
     return true;
 }
 
-/// When the rank has what it waits for, as far as that is known; copies that it waits for have no
-/// time before they are made.
+/// Returns when the rank has all that it waits for, if that is known. It is not if a copy is among
+/// it that has not been made.
 std::optional<Picoseconds> Run::known_due(const RankState& state) const {
     Picoseconds due = state.clock;
     for (const Slot* slot : awaited_) {
@@ -75,9 +75,10 @@ std::optional<Picoseconds> Run::known_due(const RankState& state) const {
     return due;
 }
 
-/// A rank that waits makes the copies that have been announced to it meanwhile, whether or not it
-/// waits for them: its peers wait for the receipt. They are made in the order of the common clock,
-/// at which it shows whether the sender has time to help. False: the rank goes on later.
+/// Lets a rank that waits make the copies whose RTS has come to it meanwhile, whether or not it
+/// waits for them, as its peers wait for the FIN. Copies are made in the order of the common clock,
+/// so that it is known whether the sender has time to help. Returns false if the rank has to be
+/// resumed later.
 bool Run::take_copies(Rank rank, RankState& state) {
     while (!state.copies.empty() && !awaited_.empty()) {
         const std::optional<Picoseconds> due = known_due(state);
@@ -100,7 +101,7 @@ bool Run::take_copies(Rank rank, RankState& state) {
             continue;
         }
         if (due && now_ >= *due) {
-            return true; // What comes now comes too late.
+            return true; // Copies that come from now on come too late.
         }
         rest(rank, state, due);
         return false;
@@ -108,7 +109,7 @@ bool Run::take_copies(Rank rank, RankState& state) {
     return true;
 }
 
-/// Until then, or until something comes that it copies or waits for.
+/// Lets the rank rest until `until`, or until something comes that it copies or waits for.
 void Run::rest(Rank rank, RankState& state, std::optional<Picoseconds> until) {
     state.is_resting = true;
     for (const Slot* slot : state.copies) {
@@ -126,15 +127,15 @@ void Run::rest(Rank rank, RankState& state, std::optional<Picoseconds> until) {
     }
 }
 
-/// What the sender copies lies in its cache, so that a reduction has to get it anew: help gains
-/// nothing then.
+/// Returns whether the step is a reduction. Then the sender's help gains nothing: the bytes that it
+/// copies lie in its own cache, from where the reduction has to get them again.
 static bool reduces_next(const graph::Step& step) {
     return step.kind == graph::StepKind::reduce || step.kind == graph::StepKind::reduce_parts;
 }
 
-/// Of two that send to one another and both wait each copies its own. Else a sender with nothing
-/// else to do copies by itself until its receiver comes to it, and from when both are at it each a
-/// half of the rest.
+/// Makes the copy of a message that is copied once. Of two ranks that send to one another and both
+/// wait, each makes the copy that it receives. Else a sender with nothing else to do copies by
+/// itself until its receiver comes to it; from when both copy, each copies half of the rest.
 void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     const Message& message = mailbox_[slot.message];
     const Copying copying = message.copying;
@@ -172,10 +173,10 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     push(EventKind::resume, std::max(now_, sender.clock), static_cast<std::uint32_t>(from));
 }
 
-/// When a message is there that its sender copies from `offered` on and its receiver from `begin`
-/// on.
+/// Returns when a message has been copied that its sender copies from `offered` on and its receiver
+/// from `begin` on.
 Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds begin) {
-    if (offered >= begin) { // Of what the two would have copied together one has done a part.
+    if (offered >= begin) { // The receiver has copied a part before the sender joined it.
         return std::min(begin + copying.alone, begin + copying.half + (offered - begin) / 2);
     }
     const Picoseconds before = begin - offered;
@@ -183,8 +184,9 @@ Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds
                                    : begin + std::max<Picoseconds>(copying.half - before / 2, 0);
 }
 
-/// Receivers who copy out of one memory, or senders who copy into it, share the way there: who
-/// comes while it is taken is done no sooner than all of them can be.
+/// Returns when a copy ends that takes from `begin` to `end` by itself and occupies `way` for
+/// `takes`. Receivers that copy out of one memory, or senders that copy into it, share the way
+/// there: a rank that comes while it is occupied is done no sooner than all of them can be.
 Picoseconds Run::way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds begin,
                            Picoseconds end) {
     const Picoseconds from = way.user == user ? begin : std::max(way.free, begin);
@@ -201,19 +203,19 @@ void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) 
     if (trace_ != nullptr) {
         trace_->transfers[message.transfer].taken = end;
     }
-    Message& receipt = mailbox_[message.copying.receipt];
-    receipt.arrival = state.clock + message.copying.flight;
-    if (receipt.waiter != kNoRank) {
-        push(EventKind::resume, receipt.arrival, static_cast<std::uint32_t>(receipt.waiter));
-        receipt.waiter = kNoRank;
+    Message& fin = mailbox_[message.copying.fin];
+    fin.arrival = state.clock + message.copying.flight;
+    if (fin.waiter != kNoRank) {
+        push(EventKind::resume, fin.arrival, static_cast<std::uint32_t>(fin.waiter));
+        fin.waiter = kNoRank;
     }
     std::erase(state.copies, &slot);
     slot = {.done = end};
     mailbox_.release(id);
 }
 
-/// When the last bytes of a message have come through a ring: no two come at a time. What came
-/// before others that were taken in first has not waited for them.
+/// Returns when the last bytes of a message have come through a ring: one message comes at a time.
+/// A message that came before others that were taken in first has not waited for them.
 Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
     if (message.arrival <= state.way_in_since) {
         return message.arrival;
@@ -226,7 +228,7 @@ Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
     return arrival;
 }
 
-/// Who has to wait takes in all that comes meanwhile, as the engine polls for all of it.
+/// A rank that has to wait takes in all that comes meanwhile, as the engine polls for all of it.
 bool Run::find_arrived(Rank rank, RankState& state) {
     arrived_.clear();
     Picoseconds last = 0;
@@ -255,19 +257,19 @@ bool Run::find_arrived(Rank rank, RankState& state) {
     return true;
 }
 
-/// In order of arrival; of equals, in the order awaited.
+/// Takes in the receives in `arrived_` in order of arrival; of equals, in the order awaited.
 void Run::take_in(Rank rank, RankState& state) {
     std::stable_sort(arrived_.begin(), arrived_.end(), [&](const Slot* a, const Slot* b) {
         return mailbox_[a->message].arrival < mailbox_[b->message].arrival;
     });
     for (Slot* slot : arrived_) {
         const MessageId id = slot->message;
-        if (id == kNoMessage) { // Awaited twice.
+        if (id == kNoMessage) { // It was awaited twice.
             continue;
         }
         const Message& message = mailbox_[id];
-        // The last bytes come when the way in has had time for all; copying them out ends with
-        // that.
+        // The last bytes come when the way in has had time for all messages; copying them out ends
+        // then.
         const Picoseconds arrival =
             message.through_ring ? passed_way_in(state, message) : message.arrival;
         Picoseconds start = state.clock;
@@ -326,7 +328,7 @@ Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slo
     message.pass = to_picoseconds(terms.inject_ns);
     message.drain = to_picoseconds(price.drain_ns);
     if (price.copy_ns > 0) {
-        slot = {.message = await_receipt(rank, match.id, price)};
+        slot = {.message = await_fin(rank, match.id, price)};
     }
     if (trace_ != nullptr) {
         mailbox_[match.id].transfer = static_cast<std::uint32_t>(trace_->transfers.size());
@@ -353,22 +355,24 @@ Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slo
     return {};
 }
 
-/// The message that tells the sender of one that is copied once that it is there.
-MessageId Run::await_receipt(Rank rank, MessageId id, const price::MessagePrice& price) {
-    const MessageId receipt = mailbox_.receipt(); // Messages move.
-    mailbox_[receipt].take = to_picoseconds(price.terms.take_ns);
+/// Returns the FIN of a message that is copied once, which tells its sender that it has been
+/// copied.
+MessageId Run::await_fin(Rank rank, MessageId id, const price::MessagePrice& price) {
+    const MessageId fin = mailbox_.fin(); // This may move all messages.
+    mailbox_[fin].take = to_picoseconds(price.terms.take_ns);
     mailbox_[id].copying = {.alone = to_picoseconds(price.copy_ns),
                             .half = to_picoseconds(price.half_ns),
                             .contended = to_picoseconds(price.contended_ns),
                             .issue = to_picoseconds(price.terms.issue_ns),
                             .flight = to_picoseconds(price.terms.flight_ns),
                             .sender = rank,
-                            .receipt = receipt,
+                            .fin = fin,
                             .by_both = price.by_both};
-    return receipt;
+    return fin;
 }
 
-/// Returns when the message begins to leave; port_free is when it has left.
+/// Passes a message through the rank's port. Returns when it begins to leave; port_free is when it
+/// has left.
 Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
     Picoseconds begin = state.clock;
     if (begin >= state.gap_over) {
@@ -384,7 +388,8 @@ Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
     return begin;
 }
 
-/// A message keeps the link while its last bytes leave, unless it has to wait for it.
+/// Sends a message on its way. It occupies its host's link while its last bytes leave, unless it
+/// has to wait for the link.
 void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left) {
     if (!links_ || placement_.same_host(transit.from, transit.to)) {
         deliver(id, transit);
@@ -411,7 +416,8 @@ void Run::pass_link(const Event& event) {
     }
 }
 
-/// Its first bytes come to the first edge when they begin to leave the sender.
+/// Sends a message on its way through the tree of switches. Its first bytes come to the first edge
+/// when they begin to leave the sender.
 void Run::enter_tree(MessageId id, Transit transit, Picoseconds begin, Picoseconds left,
                      Slot& slot) {
     tree_->find_path(transit.from, transit.to, transit.path);

@@ -1,5 +1,6 @@
 // Facade of ucg_coll/sim: prices schedules of all ranks under a model and draws what happens. May
-// include base, topo, cost and graph; never the engine, a transport, a clock or the environment.
+// include base, topo, cost, price and graph; never the planner, the engine, a transport, a clock or
+// the environment.
 #pragma once
 
 #include "ucg_coll/sim/prices.hpp"

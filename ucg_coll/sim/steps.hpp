@@ -1,4 +1,4 @@
-// Internal to ucg_coll/sim: what all who price lowered schedules ask of a step.
+// Internal to ucg_coll/sim: what the pricing of lowered schedules needs to know of a step.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace ucg::sim {
 
-/// How many of the schedule's ops begin together with it: those of a post follow one another.
+/// Returns how many of the schedule's ops begin together with the step. It is 0 for a post, whose
+/// ops follow one another.
 constexpr std::uint32_t op_count(const graph::Step& step) {
     switch (step.kind) {
     case graph::StepKind::copy:
@@ -27,14 +28,15 @@ constexpr std::uint32_t op_count(const graph::Step& step) {
     return 0;
 }
 
-/// Of all that the step at `at` reads and writes, which is equally long; of a post 0.
+/// Returns the length of each slice that the step at `at` reads or writes, as all are equally long;
+/// 0 for a post.
 inline std::uint64_t bytes_of(const graph::Position& at, const graph::LoweredSchedule& program) {
     const std::span addresses = program.addresses_of(program.steps[at.step]);
     return addresses.empty() ? 0 : graph::length_at(addresses.front(), at, program);
 }
 
-/// Calls visit(owner, op) for the flag slots that a step reads or waits for, and whichever of the
-/// schedule's ops does; false of it ends that.
+/// Calls visit(owner, op) for each flag slot that a step reads or waits for, `op` being the op of
+/// the schedule that does, until visit() returns false. Returns whether it never did.
 template <typename Visit>
 bool for_each_flag_slot(const graph::Step& step, const graph::LoweredSchedule& program,
                         Visit visit) {
@@ -52,8 +54,8 @@ bool for_each_flag_slot(const graph::Step& step, const graph::LoweredSchedule& p
     return true;
 }
 
-/// What goes through the caches while a reduction of so many bytes is a part of the rank's vectors:
-/// all of those that it names, and its part of the rest.
+/// Returns how many bytes go through the caches with a reduction of `bytes`: the whole input and
+/// output, if it reads or writes a part of these, and `bytes` for each other operand or target.
 inline std::uint64_t touched_bytes(const graph::Step& step, const graph::LoweredSchedule& program,
                                    std::uint64_t bytes, const OwnBuffers& own) {
     std::uint64_t sum = 0;
@@ -72,7 +74,7 @@ inline std::uint64_t touched_bytes(const graph::Step& step, const graph::Lowered
     return sum + input_bytes + output_bytes;
 }
 
-/// The bytes of the rank's input or output, if the address is in one of these; else 0.
+/// Returns the length of the rank's input or output, if the address is in one of these; else 0.
 inline std::uint64_t vector_bytes(const graph::Address& address, const OwnBuffers& own) {
     switch (address.buffer) {
     case graph::BufferKind::input: return own.input_bytes;
@@ -83,9 +85,9 @@ inline std::uint64_t vector_bytes(const graph::Address& address, const OwnBuffer
     return 0;
 }
 
-/// What goes through the caches while the step copies so many bytes from one place to another, or
-/// publishes them: all of the vectors that these are parts of, which have their turn. Peers' are
-/// staging buffers, which stay in caches, unless ranks help one another.
+/// Returns how many bytes go through the caches while the step copies or publishes `bytes`: all of
+/// the vectors that these are parts of, as the other parts follow. Buffers of peers count with
+/// `bytes` only: they are staging buffers, which stay in caches, unless ranks help one another.
 inline std::uint64_t copied_through_bytes(const graph::Step& step,
                                           const graph::LoweredSchedule& program,
                                           std::uint64_t bytes, const OwnBuffers& own) {
@@ -97,7 +99,7 @@ inline std::uint64_t copied_through_bytes(const graph::Step& step,
     return sum;
 }
 
-/// Does a copy or a reduction read flag slots?
+/// Returns whether a copy or a reduction reads flag slots.
 inline bool has_flag_slots(const graph::Step& step, const graph::LoweredSchedule& program) {
     const std::span addresses = program.addresses_of(step);
     return std::any_of(addresses.begin(), addresses.end(),
@@ -105,7 +107,7 @@ inline bool has_flag_slots(const graph::Step& step, const graph::LoweredSchedule
 }
 
 /// Calls visit(owner) for each slice of a peer's input, output or scratch that a step names.
-/// Writing there is as reading it: bytes cross between two ranks.
+/// Writing to it counts as reading it: bytes cross between two ranks either way.
 template <typename Visit>
 void for_each_peer_read(const graph::Step& step, const graph::LoweredSchedule& program,
                         Visit visit) {
@@ -116,7 +118,7 @@ void for_each_peer_read(const graph::Step& step, const graph::LoweredSchedule& p
     }
 }
 
-/// How many ranks look at each rank's flag slot.
+/// Returns, by rank, how many ranks look at its flag slot.
 inline std::vector<std::uint32_t>
 flag_slot_readers(std::span<const graph::LoweredSchedule> programs) {
     std::vector<std::uint32_t> counts(programs.size(), 0);

@@ -127,9 +127,9 @@ class Drafter {
 
     const Options& options_;
     TaskGraph graph_;
-    std::map<std::tuple<bool, Rank, Rank>, Ends> lanes_; ///< Is a signal, from, to.
+    std::map<std::tuple<bool, Rank, Rank>, Ends> lanes_; ///< By (is a signal, from, to).
     std::map<Rank, std::uint32_t> shares_;
-    std::vector<std::pair<Rank, std::uint32_t>> looks_; ///< Whose flag slot, and what waits for it.
+    std::vector<std::pair<Rank, std::uint32_t>> looks_; ///< The owner of a flag slot, its reader.
 };
 
 std::string describe(const Task& task) {
@@ -145,7 +145,7 @@ std::string describe(const Task& task) {
     return {};
 }
 
-/// The letter of figure 17, and those it has none for.
+/// Returns the label of a task: the letter of figure 17, or a word for a task that it has none for.
 std::string label(const Task& task) {
     switch (task.kind) {
     case Task::Kind::start: return "S";

@@ -1,7 +1,7 @@
 // Simulated time: whole picoseconds. Sums of integers do not depend on their order, so ranks that
 // do the same take exactly as long, equal times are equal, and a closed form can be compared with a
 // simulation without a tolerance. A double has none of this once 0.4 ns is added up in two orders.
-// What is rounded is each price, once, by at most half a picosecond. 63 bits are 106 days.
+// Only prices are rounded, each once, by at most half a picosecond. 63 bits are 106 days.
 #pragma once
 
 #include <algorithm>
@@ -12,12 +12,12 @@ namespace ucg::sim {
 
 using Picoseconds = std::int64_t;
 
-/// No single price is longer (3.3 days), and no clock runs on after kTimeEnd (53 days): so that no
-/// sum of one step overflows.
+/// The longest single price (3.3 days), and the time after which no clock runs on (53 days), so
+/// that no sum of one step overflows.
 inline constexpr Picoseconds kPriceMax = Picoseconds{1} << 58;
 inline constexpr Picoseconds kTimeEnd = Picoseconds{1} << 62;
 
-/// To the nearest picosecond, at most kPriceMax. REQUIRES: ns >= 0.
+/// Rounds to the nearest picosecond, at most kPriceMax. REQUIRES: ns >= 0.
 inline Picoseconds to_picoseconds(double ns) {
     return std::llround(std::min(ns * 1000, static_cast<double>(kPriceMax)));
 }

@@ -10,8 +10,8 @@ namespace ucg::sim {
 
 namespace {
 
-// Pixels. A row has the port above and the processor below; rows and times count from the left
-// upper corner of the plot.
+// Lengths in pixels. A row has the port above and the processor below. Rows and times count from
+// the upper left corner of the plot.
 constexpr double kMargin = 16;
 constexpr double kPlotWidth = 1000;
 constexpr double kRight = 40;
@@ -20,9 +20,9 @@ constexpr double kPortHeight = 7;
 constexpr double kWorkHeight = 13;
 constexpr double kAxisHeight = 46;
 constexpr double kLineHeight = 19;
-constexpr double kThin = 1; // Arrows.
+constexpr double kThin = 1; // The width of arrows.
 constexpr double kThick = 2;
-// No letter of the usual sans-serif fonts is wider on average: of 12 pixels, and of 16 and bold.
+// The mean width of letters, which no usual sans-serif font exceeds: of 12 pixels, and of 16 bold.
 constexpr double kLetter = 6.9;
 constexpr double kTitleLetter = 9.9;
 
@@ -34,8 +34,8 @@ struct Look {
 constexpr Look kPort = {"message leaves", "#1f6fb4"};
 constexpr Look kDone = {"rank is done", "#b03030"};
 
-/// Of arrows, by sender: Okabe and Ito's, which stay apart for all eyes. Seven, so that the ranks
-/// that send at the same step of an algorithm, often a power of two apart, differ.
+/// The colours of arrows, by sender: Okabe and Ito's, which differ for all eyes. There are seven,
+/// so that ranks that send in the same step of an algorithm, often a power of two apart, differ.
 constexpr std::array<std::string_view, 7> kSenders = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                       "#333333", "#e69f00", "#56b4e9"};
 
@@ -49,7 +49,7 @@ Look look(Activity::Kind kind) {
     case Activity::Kind::wait: return {"waits", "#dcdcdc"};
     case Activity::Kind::issue: return {"issues a message", "#6baed6"};
     case Activity::Kind::take: return {"takes a message in", "#74c476"};
-    case Activity::Kind::look: return {"takes flag slots in", "#8fd3c8"};
+    case Activity::Kind::poll: return {"takes flag slots in", "#8fd3c8"};
     case Activity::Kind::copy: return {"copies", "#c9a66b"};
     case Activity::Kind::reduce: return {"combines", "#f28e2b"};
     case Activity::Kind::publish: return {"publishes", "#e7cb94"};
@@ -78,7 +78,7 @@ std::string_view dashes(Transfer::Kind kind) {
 
 constexpr std::array kKinds = {
     Activity::Kind::late,   Activity::Kind::wait,    Activity::Kind::issue,
-    Activity::Kind::take,   Activity::Kind::look,    Activity::Kind::copy,
+    Activity::Kind::take,   Activity::Kind::poll,    Activity::Kind::copy,
     Activity::Kind::reduce, Activity::Kind::publish, Activity::Kind::share};
 constexpr std::array kTransferKinds = {Transfer::Kind::message, Transfer::Kind::signal,
                                        Transfer::Kind::flag_slot};
@@ -101,7 +101,7 @@ std::string time_text(Picoseconds time) {
     return fmt::format("{} ns", to_ns(time));
 }
 
-/// The unit of the axis, and the distance of its ticks: 1, 2 or 5 times a power of ten.
+/// The time axis: its unit, and the distance of its ticks, which is 1, 2 or 5 times a power of ten.
 class Axis {
   public:
     explicit Axis(Picoseconds end) : end_(std::max<Picoseconds>(end, 1)) {
@@ -181,8 +181,8 @@ std::string describe(const Transfer& transfer) {
                        time_text(transfer.arrived));
 }
 
-/// From the sender's port, or the share, to the top or the bottom of the receiver's row, whichever
-/// faces it; thicker between hosts.
+/// Returns an arrow from the sender's port, or the share, to the top or the bottom of the
+/// receiver's row, whichever faces it. Arrows between hosts are thicker.
 std::string arrow(const Axis& axis, const Transfer& transfer, const topo::Placement& placement) {
     const bool down = transfer.to > transfer.from;
     const bool is_flag_slot = transfer.kind == Transfer::Kind::flag_slot;
@@ -204,7 +204,7 @@ class Heading {
   public:
     Heading(double width, double y) : width_(width), y_(y) {}
 
-    /// Broken behind blanks and commas.
+    /// Adds lines of text, broken behind blanks and commas.
     void add_text(std::string_view text, double letter, std::string_view attributes) {
         const auto most = static_cast<std::size_t>((width_ - 2 * kMargin) / letter);
         while (!text.empty()) {
@@ -213,7 +213,7 @@ class Heading {
                 const std::size_t blank = text.find_last_of(" ,", most - 1);
                 length = blank == std::string_view::npos ? most : blank + 1;
                 while ((static_cast<unsigned char>(text[length]) & 0xC0U) == 0x80) {
-                    --length; // Inside a letter of UTF-8.
+                    --length; // It is inside a letter of UTF-8.
                 }
             }
             svg_ += fmt::format("<text x=\"{}\" y=\"{}\"{}>{}</text>\n", kMargin, y_, attributes,
@@ -236,7 +236,7 @@ class Heading {
     }
 
     const std::string& svg() const { return svg_; }
-    /// Where the last line or row stands.
+    /// Returns where the last line or row stands.
     double y() const { return y_; }
 
   private:
@@ -260,7 +260,7 @@ class Heading {
     std::string svg_;
 };
 
-/// What boxes and lines mean, as far as they occur.
+/// Adds what boxes and lines mean, as far as they occur.
 void add_legend(Heading& heading, const Trace& trace, const topo::Placement& placement) {
     for (const Activity::Kind kind : kKinds) {
         if (std::any_of(trace.activities.begin(), trace.activities.end(),
@@ -306,7 +306,8 @@ std::string head(double width, double height, const Caption& caption) {
                               height);
 }
 
-/// The plot's distance from the left: labels of hosts, where there are several, and of ranks.
+/// Returns the plot's distance from the left, which holds the labels of hosts, where there are
+/// several, and of ranks.
 double left_of(const topo::Placement& placement) {
     const std::size_t letters =
         fmt::formatted_size("rank {}", placement.rank_count()) +
@@ -314,7 +315,7 @@ double left_of(const topo::Placement& placement) {
     return kMargin + kLetter * static_cast<double>(letters) + 20;
 }
 
-/// One for ranks in a row on the same host, shaded for every other host.
+/// Returns a band behind each run of ranks on the same host; neighbouring hosts differ in colour.
 std::string host_bands(const topo::Placement& placement, double left) {
     std::string text;
     Rank end = 0;
@@ -352,7 +353,7 @@ std::string rank_rows(const Axis& axis, const Outcome& outcome) {
     return text;
 }
 
-/// A line of timeline_text() with what it is sorted by.
+/// A line of timeline_text(), and what lines are sorted by.
 struct Line {
     Rank rank = 0;
     Picoseconds start = 0;
@@ -360,7 +361,8 @@ struct Line {
     std::string text;
 };
 
-/// Of a flag slot, the reader's: who shares does not know them.
+/// Returns the line of a transfer: for a flag slot that of its reader, as the rank that shares does
+/// not know its readers; else that of the sender.
 Line line_of(const Transfer& transfer) {
     if (transfer.kind == Transfer::Kind::flag_slot) {
         return {transfer.to, transfer.arrived, transfer.taken,
@@ -396,7 +398,7 @@ std::string_view name(Activity::Kind kind) {
     case Activity::Kind::wait: return "wait";
     case Activity::Kind::issue: return "issue";
     case Activity::Kind::take: return "take";
-    case Activity::Kind::look: return "look";
+    case Activity::Kind::poll: return "poll";
     case Activity::Kind::copy: return "copy";
     case Activity::Kind::reduce: return "reduce";
     case Activity::Kind::publish: return "publish";

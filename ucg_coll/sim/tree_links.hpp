@@ -9,7 +9,8 @@
 
 namespace ucg::sim {
 
-/// A queue for each edge, first come, first served. Requests must come in order of their times.
+/// The links of a tree of switches: a queue for each edge and direction, first come, first served.
+/// Requests must come in order of their times.
 class TreeLinks {
   public:
     /// `network` is borrowed.
@@ -21,13 +22,13 @@ class TreeLinks {
         graph::find_path(network_, from, to, path);
     }
 
-    /// The first bytes of a message come to an edge at `time`.
+    /// When a message passes an edge.
     struct Passage {
-        Picoseconds head = 0; ///< When they pass,
-        Picoseconds tail = 0; ///< and the last ones, if they are there by then.
+        Picoseconds head = 0; ///< When its first bytes pass.
+        Picoseconds tail = 0; ///< When its last bytes have passed, if they are there by then.
     };
-    /// What is empty does not queue: packets of messages that meet alternate, and a signal waits
-    /// for one of them at the most.
+    /// Lets a message whose first bytes come to an edge at `time` pass it. Empty messages do not
+    /// queue: packets of messages that meet alternate, and a signal waits for one of them at most.
     Passage pass(graph::Edge edge, Picoseconds time, std::uint64_t bytes) {
         if (bytes == 0) {
             return {time, time};

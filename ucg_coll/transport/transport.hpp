@@ -1,9 +1,10 @@
-// The narrow edge between the engine and what moves bytes. A Transport belongs to one group and one
-// process; the engine owns the messages, the transport borrows them while they are in flight.
+// The narrow interface between the engine and what moves bytes. A Transport belongs to one group
+// and one process; the engine owns the messages, the transport borrows them while they are in
+// flight.
 //
-// Threading: a transport is used by one thread at a time (the group's lock is the caller's matter).
-// What several groups' transports share, it locks itself. Nothing here calls back into the engine:
-// a transport only changes the state of a message.
+// Threading: a transport is used by one thread at a time (the caller holds the group's lock). It
+// locks by itself what the transports of several groups share. Nothing here calls back into the
+// engine: a transport only changes the state of a message.
 #pragma once
 
 #include <array>
@@ -33,11 +34,11 @@ enum class MessageState : std::uint8_t {
     part,   ///< recv with `read_on_arrival`: the next bytes are at `part`, until take_part().
 };
 
-/// Whether a message's sender copies a part of it, where both of its ends could.
+/// Does a message's sender copy a part of it, where both of its ends could copy it?
 enum class SenderHelp : std::uint8_t {
-    unwanted, ///< It is worked on at once, so it should come into the receiver's cache.
+    unwanted, ///< No: it is worked on at once, so it should come into the receiver's cache.
     spare,    ///< If the sender has a processor for itself.
-    wanted,   ///< If it is long, in any case: it is one of several that wait for one receiver.
+    wanted,   ///< If the message is long, in any case: several wait for one receiver.
 };
 
 /// One message. It is matched by (group, peer, sequence, channel, step): the transport knows the
@@ -50,27 +51,27 @@ struct Message {
     Rank peer = kNoRank;       ///< A rank of the group, never the own one.
     std::uint32_t sequence = 0;
     std::uint16_t step = 0; ///< Modulo 2^16.
-    /// Of the collective's plan, to kPlanMax: two ranks that run different ones under one sequence
-    /// learn of it instead of waiting for ever.
+    /// The collective's plan, at most kPlanMax: two ranks that run different plans under one
+    /// sequence learn of it instead of waiting for ever.
     std::uint16_t plan = 0;
     std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
     Direction direction = Direction::send;
     SenderHelp sender_help = SenderHelp::spare; ///< recv.
     MessageState state = MessageState::idle;    ///< Written by the transport once posted.
     /// recv: its bytes may be read where they arrive. The transport gives out a part of them at a
-    /// time, each a multiple of a cache line but the last, from the message's start on; what it
-    /// has not given out when the message is done lies at `data`. One that cannot do so gives out
-    /// nothing.
+    /// time, from the message's start on; the length of each part but the last is a multiple of a
+    /// cache line. What it has not given out when the message is done lies at `data`. A transport
+    /// that cannot do so gives out nothing.
     bool read_on_arrival = false;
-    std::uint64_t moved = 0; ///< Transport's own: bytes already moved.
-    Message* next = nullptr; ///< Transport's own: queue link.
-    const std::byte* part = nullptr;
-    std::uint64_t part_bytes = 0;
+    std::uint64_t moved = 0;         ///< The transport's own: bytes already moved.
+    Message* next = nullptr;         ///< The transport's own: link of a queue.
+    const std::byte* part = nullptr; ///< Set in state `part`: where the next bytes are, ...
+    std::uint64_t part_bytes = 0;    ///< ... and how many.
     std::uint64_t taken = 0; ///< The caller's: bytes of all parts so far. 0 when it is posted.
 };
 
-/// A message's state where another thread may end the message, as one that drives a transport of
-/// several groups does: ended with release, looked at with acquire.
+/// A message's state where another thread may end the message, as a thread does that drives a
+/// transport of several groups: the state is stored with release and loaded with acquire.
 inline std::atomic_ref<std::uint8_t> shared_state(Message& message) {
     return std::atomic_ref(reinterpret_cast<std::uint8_t&>(message.state));
 }
@@ -79,7 +80,7 @@ inline constexpr std::uint8_t kDataChannel = 0;
 inline constexpr std::uint8_t kSignalChannel = 1;
 inline constexpr std::uint16_t kPlanMax = 0x7fff;
 
-/// Plan and channel in one number, as they travel.
+/// Returns plan and channel in one number, as they travel.
 inline std::uint16_t lane_of(const Message& message) {
     return static_cast<std::uint16_t>(message.plan << 1U | message.channel);
 }
@@ -94,7 +95,7 @@ struct SharedBuffer {
     std::byte* data = nullptr;
     bool staging_buffer = false;
 };
-/// Index: graph::BufferKind but flag slot.
+/// Index: graph::BufferKind, without flag slots.
 using SharedBuffers = std::array<SharedBuffer, 3>;
 
 /// What ranks see of one another's memory. Threading: as for Transport.
@@ -105,40 +106,41 @@ class PeerMemory {
     PeerMemory(const PeerMemory&) = delete;
     PeerMemory& operator=(const PeerMemory&) = delete;
 
-    /// Own memory that all peers reach, at a cache line: scratch and staging buffers of the
-    /// collective that is exposed, one at a time. To be used as far as expose() was told.
+    /// Returns this rank's staging memory, which all peers reach and which begins at a cache line:
+    /// scratch and staging buffers of the collective that is exposed, one collective at a time. To
+    /// be used as far as expose() was told.
     virtual std::span<std::byte> staging() = 0;
 
-    /// Do the peers reach these own bytes where they are?
+    /// Do the peers reach these bytes of this rank where they are?
     virtual bool is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const = 0;
 
-    /// Makes the own buffers of a collective known, before anything else of it is posted, and so
-    /// many bytes of staging() usable. False if there is no memory for these: then the transport
-    /// has failed, on all ranks.
+    /// Makes this rank's buffers of a collective known, before anything else of it is posted, and
+    /// so many bytes of staging() usable. Returns false if there is no memory for these: then the
+    /// transport has failed, on all ranks.
     virtual bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
                         std::uint64_t staging_bytes) = 0;
 
-    /// Where a peer's buffer of a collective is mapped here. Valid once the peer has exposed it,
-    /// which a signal or message received from it in that collective implies; else, and where it
-    /// has exposed none, null.
+    /// Returns where a peer's buffer of a collective is mapped here. Valid once the peer has
+    /// exposed it, which a signal or message received from it in that collective implies; null
+    /// before that, and where it has exposed none.
     virtual SharedBuffer peer_buffer(Rank owner, graph::BufferKind buffer,
                                      std::uint32_t sequence) const = 0;
 
-    /// Has all that was read of peers' buffers been what they had exposed? Asked once it has been
+    /// Was all that was read of peers' buffers what they had exposed? To be asked once it has been
     /// read. A rank that fails gives its caller the buffers back, whoever still reads them; then
-    /// the transport has failed.
+    /// this is false, and the transport has failed.
     virtual bool intact() { return true; }
 };
 
 /// A part of a collective whose ranks help one another: graph/helped.hpp.
 struct HelpedPart {
     Rank owner = kNoRank;     ///< The rank that does it where all do their own.
-    std::uint32_t number = 0; ///< Of the owner's parts.
+    std::uint32_t number = 0; ///< Index among the owner's parts.
     std::uint64_t units = 0;
-    std::vector<Rank> named; ///< Whose buffers it reads or writes.
+    std::vector<Rank> named; ///< Ranks whose buffers it reads or writes.
 };
 
-/// A rank's beginning of such a collective.
+/// What a rank begins such a collective with.
 struct HelpedCall {
     std::uint32_t sequence = 0;
     std::uint16_t plan = 0; ///< As in Message.
@@ -146,7 +148,7 @@ struct HelpedCall {
     std::uint64_t input_bytes = 0;
     std::byte* output = nullptr;
     std::uint64_t output_bytes = 0;
-    std::span<const HelpedPart> parts; ///< That name this rank; valid until end().
+    std::span<const HelpedPart> parts; ///< Those that name this rank; valid until end().
 };
 
 /// How ranks of a host do what others of them still owe. Threading: as for Transport.
@@ -157,72 +159,73 @@ class Help {
     Help(const Help&) = delete;
     Help& operator=(const Help&) = delete;
 
-    /// Do all peers get at these own bytes, so that they can be a call's?
+    /// Do all peers reach these bytes of this rank, so that they can be a call's buffer?
     virtual bool reached(const std::byte* data, std::uint64_t bytes) = 0;
 
-    /// The own buffers are known to all from now on, and units of the parts that name this rank are
-    /// done by whoever takes them. REQUIRES: they are reached(); else a copy may fail.
+    /// Makes this rank's buffers known to all; units of the parts that name this rank are done by
+    /// whoever takes them. REQUIRES: the buffers are reached(); else a copy may fail.
     virtual void begin(const HelpedCall& call) = 0;
-    /// All parts that name this rank are over.
+    /// To be called when all parts that name this rank are over.
     virtual void end(std::uint32_t sequence) = 0;
 
-    /// How a part stands.
+    /// What a part waits for.
     enum class State : std::uint8_t {
         waits,  ///< For ranks that it names and that have not begun.
-        ready,  ///< For somebody who takes a unit.
-        taken,  ///< For those who have taken its last units.
-        over,   ///< For nobody: all that it writes is there, all that it reads may change.
+        ready,  ///< For somebody to take a unit.
+        taken,  ///< For those who have taken its last units to do them.
+        over,   ///< For nothing: all that it writes is there, all that it reads may change.
         broken, ///< It will never be over: Transport::status() tells why.
     };
     virtual State look(const HelpedPart& part, std::uint32_t sequence) = 0;
-    /// A unit that is the caller's from now on: it owes unit_done(). REQUIRES: look() said ready.
+    /// Returns a unit that is the caller's from now on: it owes unit_done(). Empty if others have
+    /// taken all. REQUIRES: look() has returned `ready`.
     virtual std::optional<std::uint32_t> take(const HelpedPart& part, std::uint32_t sequence) = 0;
     virtual void unit_done(const HelpedPart& part, std::uint32_t sequence) = 0;
 
-    // While the caller owes a unit of a part that names the owner of these bytes.
+    // To be called while the caller owes a unit of a part that names the owner of these bytes.
 
-    /// Where they are mapped here; null if they are not.
+    /// Returns where a buffer is mapped here; null if it is not.
     virtual std::byte* mapped(Rank owner, graph::BufferKind buffer, std::uint32_t sequence) = 0;
     enum class Copied : std::uint8_t {
         yes,
-        later, ///< Its owner is to do it: to be called again, with the same arguments.
+        later, ///< The owner is to do it: to be called again, with the same arguments.
         no,    ///< The transport has failed.
     };
-    /// Copies by the kernel, or has the owner do it where that refuses.
+    /// Copy by the kernel, or have the owner do it where the kernel refuses.
     virtual Copied read(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
                         std::uint64_t offset, std::span<std::byte> to) = 0;
     virtual Copied write(Rank owner, graph::BufferKind buffer, std::uint32_t sequence,
                          std::uint64_t offset, std::span<const std::byte> from) = 0;
 };
 
-/// One turn of the flag_slots: see Flag slot. The engine numbers a group's turns from 0, alike on
-/// all ranks.
-struct FlagSlotTurn {
-    std::uint64_t turn = 0;
-    std::uint32_t sequence = 0; ///< Of the collective that takes the turn.
-    std::uint16_t plan = 0;     ///< As in Message.
+/// Which collective uses the flag slots. The engine numbers the collectives of a group that use
+/// them from 0, alike on all ranks.
+struct FlagSlotSequence {
+    std::uint64_t sequence = 0;   ///< The collective's number among those that use flag slots.
+    std::uint32_t collective = 0; ///< Its number among all collectives: Message::sequence.
+    std::uint16_t plan = 0;       ///< As in Message.
 };
 
 using graph::FlagSlotRead;
 
-/// A turn in which a rank shares something and then reads what its peers have shared.
+/// A collective in which a rank shares something and then reads what its peers have shared.
 struct FlagSlotExchange {
-    FlagSlotTurn turn;
+    FlagSlotSequence sequence;
     const std::byte* data = nullptr; ///< What is shared; may be null where `bytes` is 0.
     std::uint64_t bytes = 0;
     std::span<const FlagSlotRead> reads;
-    const std::byte** places = nullptr; ///< For as many as there are reads: FlagSlots::look().
-    /// So often it may look again, for a caller that would wait and do nothing else: a look here
+    const std::byte** places = nullptr; ///< Has as many elements as `reads`: FlagSlots::poll().
+    /// So often it may look again, for a caller that would wait and do nothing else. A look here
     /// takes a nanosecond, one of a wait forty.
     std::uint32_t looks = 0;
 };
 
-/// No number of peers: FlagSlots::exchange().
+/// What FlagSlots::exchange() returns if nothing was shared: no number of peers.
 inline constexpr std::size_t kNotShared = ~std::size_t{0};
 
 /// What ranks share with all others of their host at once: each rank writes its own flag slot once,
-/// and its peers there read it. A turn is one collective's use of the flag slots; turns overlap as
-/// collectives do. Threading: as for Transport.
+/// and its peers there read it. Several collectives may use the flag slots at a time, each under a
+/// sequence number of its own. Threading: as for Transport.
 class FlagSlots {
   public:
     virtual ~FlagSlots() = default;
@@ -230,45 +233,48 @@ class FlagSlots {
     FlagSlots(const FlagSlots&) = delete;
     FlagSlots& operator=(const FlagSlots&) = delete;
 
-    /// The longest share; the same on all ranks.
+    /// Returns the length of the longest share, in bytes; the same on all ranks.
     virtual std::uint64_t bytes_max() const = 0;
 
-    /// Shares a copy of `data`, which may be null where `bytes` is 0. False, and nothing is done,
-    /// while some peer may still read an earlier turn whose place this one takes. Once per turn at
-    /// most; REQUIRES: bytes <= bytes_max().
-    virtual bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) = 0;
+    /// Shares a copy of `data`, which may be null where `bytes` is 0. Returns false, and does
+    /// nothing, while some peer may still read the earlier share whose slot this one takes. Called
+    /// successfully at most once per sequence number. REQUIRES: bytes <= bytes_max().
+    virtual bool share(const FlagSlotSequence& sequence, const std::byte* data,
+                       std::uint64_t bytes) = 0;
 
-    /// What peers have shared in that turn, to be read until finish() says otherwise: how many of
-    /// `reads`, from the first on, are there, and, in as many `places`, where. None if broken().
-    /// Fewer bytes than a read wants are a disagreement.
-    virtual std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
+    /// Returns how many of `reads`, from the first on, have been shared under that sequence number,
+    /// and writes to as many `places` where they lie, to be read until finish() says otherwise. 0
+    /// if broken(). Fewer bytes than a read wants are a disagreement.
+    virtual std::size_t poll(const FlagSlotSequence& sequence, std::span<const FlagSlotRead> reads,
                              const std::byte** places) = 0;
 
-    /// finish() with this turn, share(), then look(): one call, for short collectives are little
-    /// more. kNotShared where share() would be false. REQUIRES: this rank looks at no earlier turn.
+    /// Calls finish() with this sequence number, share() and then poll(): one call, since short
+    /// collectives are little more. Returns what poll() does, or kNotShared where share() would
+    /// return false. REQUIRES: this rank looks at no earlier sequence number.
     virtual std::size_t exchange(const FlagSlotExchange& exchange) = 0;
 
-    /// look() at one peer; null while it is not there. Not null where it shared no bytes.
-    const std::byte* shared(const FlagSlotTurn& turn, Rank peer, std::uint64_t bytes) {
+    /// Returns where the share of one peer lies, as poll() does; null while it is not there. Not
+    /// null where the peer shared no bytes.
+    const std::byte* shared(const FlagSlotSequence& sequence, Rank peer, std::uint64_t bytes) {
         const FlagSlotRead read = {peer, bytes};
         const std::byte* place = nullptr;
-        return look(turn, {&read, 1}, &place) == 1 ? place : nullptr;
+        return poll(sequence, {&read, 1}, &place) == 1 ? place : nullptr;
     }
 
-    /// This rank will not look at turns before `turn` any more; rises. Called for every turn,
-    /// whether or not this rank shares or reads in it, when it ends or by the exchange() of a later
-    /// one.
-    virtual void finish(std::uint64_t turn) = 0;
+    /// Says that this rank will not look at shares with numbers below `sequence` any more; the
+    /// argument only rises. Called for every number, whether or not this rank shares or reads under
+    /// it, when that collective ends or by the exchange() of a later one.
+    virtual void finish(std::uint64_t sequence) = 0;
 
-    /// Nothing is shared any more: Transport::status() tells why.
+    /// Is nothing shared any more? Then Transport::status() tells why.
     virtual bool broken() const = 0;
 
   protected:
-    /// An exchange() by its three parts.
+    /// Does an exchange() by its three parts.
     std::size_t exchange_by_parts(const FlagSlotExchange& exchange) {
-        finish(exchange.turn.turn);
-        return share(exchange.turn, exchange.data, exchange.bytes)
-                   ? look(exchange.turn, exchange.reads, exchange.places)
+        finish(exchange.sequence.sequence);
+        return share(exchange.sequence, exchange.data, exchange.bytes)
+                   ? poll(exchange.sequence, exchange.reads, exchange.places)
                    : kNotShared;
     }
 };
@@ -280,46 +286,48 @@ class Transport {
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
 
-    /// For logs and ucg_info: "shm", "ucx", "loopback".
+    /// Returns "shm", "ucx" or "loopback", for logs and ucg_info.
     virtual std::string_view name() const = 0;
 
-    /// Starts the messages: what is sent in order, what is received in order. One that can finish
+    /// Starts the messages: sends in their order, and receives in theirs. A message that can finish
     /// at once (a short send that fits, a short recv whose data is there) is `done` on return; the
     /// others are `posted`. Never blocks, never allocates after a peer's first use except to hold
     /// early arrivals.
     virtual void post(std::span<Message> messages) = 0;
 
-    /// The message's part has been read, and its memory may change. REQUIRES: it is in state
-    /// `part`. Afterwards it is so again, with the next bytes, or posted, or done. Not called of a
-    /// transport that gives out nothing.
+    /// To be called when the message's part has been read, so that its memory may change. REQUIRES:
+    /// the message is in state `part`. Afterwards it is so again, with the next bytes, or `posted`,
+    /// or `done`. Not called of a transport that gives out nothing.
     virtual void take_part(Message& message) {
         UCG_ASSERT(message.state != MessageState::part); // Nothing was given out.
     }
 
-    /// Moves what can be moved; returns how many things happened: a message completed or failed, or
+    /// Moves what can be moved. Returns how many things happened: a message completed or failed, or
     /// a part of it moved. 0: this transport waits for a peer. Never blocks.
     virtual unsigned progress() = 0;
 
-    /// The group is lost, by another transport's failure: messages in flight and to come fail, and
-    /// peers no longer reach the callers' buffers. Those that reach nothing by themselves need not
-    /// do anything.
+    /// To be called when the group is lost by another transport's failure: messages in flight and
+    /// to come fail, and peers no longer reach the callers' buffers. A transport whose peers reach
+    /// nothing by themselves need not do anything.
     virtual void abandon() {}
 
-    /// Has something failed, so that nobody should wait for what is still under way? As progress()
-    /// has found, at the cost of a load.
+    /// Has something failed, so that nobody should wait for what is still under way? Tells what
+    /// progress() has found, at the cost of a load.
     virtual bool has_failed() const { return false; }
 
-    /// Why messages failed; ok while none has.
+    /// Returns why messages failed; ok while none has.
     virtual Status status() const = 0;
 
-    /// The memory that this rank shares with its peers, for schedules that name peers' slices; null
-    /// if the transport only carries messages.
+    /// Returns the memory that this rank shares with its peers, for schedules that name peers'
+    /// slices; null if the transport only carries messages.
     virtual PeerMemory* peer_memory() { return nullptr; }
 
-    /// How this rank and those that this transport reaches help one another; null if they cannot.
+    /// Returns how this rank and those that this transport reaches help one another; null if they
+    /// cannot.
     virtual Help* help() { return nullptr; }
 
-    /// The flag slots of this rank and of all that this transport reaches; null if it has none.
+    /// Returns the flag slots of this rank and of all that this transport reaches; null if it has
+    /// none.
     virtual FlagSlots* flag_slots() { return nullptr; }
 };
 
@@ -331,13 +339,14 @@ class Network {
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
 
-    /// What peers need in order to reach this process: bytes, not text. Valid as long as this.
+    /// Returns what peers need in order to reach this process: bytes, not text. Valid as long as
+    /// this object.
     virtual std::string_view address() const = 0;
 
-    /// This rank's end of a group. `group_ids` has an entry per rank: by which number its process
-    /// knows the group. Each process chooses its own, which no other group there has or had; so
-    /// groups may be made at the same time, in any order. `addresses` has an entry per rank, too;
-    /// those that are empty are not served.
+    /// Returns this rank's end of a group. `group_ids` has an entry per rank: the number by which
+    /// its process knows the group. Each process chooses a number of its own, which no other group
+    /// there has or had; so groups may be made at the same time, in any order. `addresses` has an
+    /// entry per rank, too; ranks whose entries are empty are not served.
     virtual Result<std::unique_ptr<Transport>>
     make_transport(std::span<const std::uint32_t> group_ids, Rank self,
                    const std::vector<std::string>& addresses) = 0;
@@ -345,17 +354,17 @@ class Network {
     /// Must other hosts be reached by the kernel's TCP, with system calls for each message?
     virtual bool only_tcp() const = 0;
 
-    /// Moves everything of this process that can be moved; returns how many things happened.
+    /// Moves everything of this process that can be moved. Returns how many things happened.
     virtual unsigned progress() = 0;
 
-    /// Starts to part from all peers; to be followed by close_progress() until it returns true.
+    /// Starts to part from all peers. To be followed by close_progress() until that returns true.
     /// Bounded in time.
     virtual void begin_close() = 0;
     virtual bool close_progress() = 0;
 };
 
-/// Which transport carries what to and from each rank of a group: agreed when the group was made,
-/// the same on both sides of every pair. Index: rank; the own entry is null. Not owned.
+/// Which transport carries what to and from each rank of a group: agreed on when the group was
+/// made, the same on both sides of every pair. Index: rank; the own entry is null. Not owned.
 using Routes = std::span<Transport* const>;
 
 } // namespace ucg::transport

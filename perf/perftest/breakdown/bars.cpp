@@ -11,7 +11,7 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-// Pixels. Each bar has its title above and its legend below.
+// In pixels. Each bar has its title above and its legend below.
 constexpr double kLeft = 20;
 constexpr double kWidth = 860;
 constexpr double kTop = 66;
@@ -26,7 +26,7 @@ std::string_view colour(std::size_t index) {
     return kColours[index % kColours.size()];
 }
 
-/// What is drawn of a bar.
+/// The parts of a bar that are drawn.
 struct Segments {
     std::vector<Term> terms;
     double total_ns = 0;
@@ -48,7 +48,7 @@ std::string label_of(const Term& term, double total_ns) {
                        100 * term.ns() / total_ns);
 }
 
-/// Draws as many entries into a line as fit.
+/// A legend. It puts as many entries into a line as fit.
 class Legend {
   public:
     explicit Legend(double y) : y_(y) {}
@@ -91,7 +91,7 @@ std::string segment(std::size_t index, const Term& term, double x, double y, dou
     return text;
 }
 
-/// The bar with what belongs to it, from `y` on, which becomes its lower end.
+/// Draws the bar with its title and legend from `y` on, which becomes its lower end.
 std::string draw(const Bar& bar, double& y) {
     const Segments segments = segments_of(bar);
     std::string text = fmt::format("<text x=\"{}\" y=\"{:.1f}\" font-weight=\"bold\">{}: {:.1f} ns"

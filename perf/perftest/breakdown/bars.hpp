@@ -1,5 +1,5 @@
-// Breakdowns as stacked bars of per cent, one below another, in one SVG document that can be read
-// by itself: the paper's figures 8, 10 and 12 to 16.
+// Draws breakdowns as stacked bars of per cent, one below another, in one SVG document that needs
+// no other file: the paper's figures 8, 10 and 12 to 16.
 #pragma once
 
 #include <span>
@@ -10,17 +10,18 @@
 
 namespace ucg::perftest::breakdown {
 
-/// One bar: "LLP_post: 175.4 ns" with its parts.
+/// One bar: a title such as "LLP_post: 175.4 ns", and the terms that are its parts.
 struct Bar {
     std::string title;
     std::vector<Term> terms;
 };
 
-/// The bars of a model: its terms, and what passes in which category (figure 15), if there is more
-/// than one.
+/// Returns the bars of a model: one with its terms, and one with the time in each category (figure
+/// 15) if there is more than one category.
 std::vector<Bar> bars_of(const Comparison& comparison);
 
-/// Terms that are not positive are left out. `title` and `subtitle` stand above all.
+/// Returns the document. Terms that are not positive are left out. `title` and `subtitle` stand
+/// above the bars.
 std::string bars_svg(std::span<const Bar> bars, const std::string& title,
                      const std::string& subtitle);
 

@@ -27,7 +27,7 @@ namespace {
 
 using namespace breakdown;
 
-/// The name that Linux gives the processor; empty on others.
+/// Returns the name that Linux gives the processor, or "not known".
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
@@ -50,7 +50,7 @@ Status bind_to(std::uint32_t cpu) {
                          std::strerror(errno));
 }
 
-/// Each process spins on a CPU of its own; on one they would only take turns.
+/// Chooses a CPU for each process, which spins on it; on one CPU they would only alternate.
 Status choose_cpus(Options& options) {
     if (options.cpus.empty()) {
         options.cpus = topo::usable_cpus();
@@ -62,7 +62,7 @@ Status choose_cpus(Options& options) {
     return {};
 }
 
-/// One process's part of a breakdown.
+/// The part of one process in a breakdown.
 class Measurement {
   public:
     Measurement(Runtime& runtime, Lines& lines, const Options& options,
@@ -98,7 +98,7 @@ class Measurement {
         return findings;
     }
 
-    /// Empty where it was not asked for.
+    /// Returns the report of the what-if check; empty where it was not asked for.
     ucg::Result<std::string> what_if_report() const {
         return delay_check_ != nullptr ? delay_check_->report(delay_rounds_) : std::string();
     }
@@ -237,7 +237,7 @@ ucg::Result<int> measure(Options& options) {
         }
         mpi = *figures;
     }
-    ticks_per_second(); // Once, for both.
+    ticks_per_second(); // Measured once for both processes.
     return run_local(2, [&](Runtime& runtime) -> Status {
         Measurement measurement(runtime, **lines, options, mpi);
         Status status = measurement.run();

@@ -48,7 +48,7 @@ ucg_context_params_t context_parameters(Rank rank) {
     return parameters;
 }
 
-/// The mean of what both ranks have found.
+/// Returns the mean of the times of both ranks.
 double mean_of_both(Lines& lines, Rank rank, double ns) {
     lines.number(static_cast<std::size_t>(rank)).store(std::bit_cast<std::uint64_t>(ns));
     lines.meet(rank);
@@ -164,8 +164,8 @@ void CollectiveLevel::stage(bool timed, Call call) {
     }
 }
 
-/// What ucg_coll_run() does (capi/ucg.cpp), with some of it timed. Its wait is not timed by itself:
-/// what the peer sends is under way while the clock is read before it.
+/// Does what ucg_coll_run() does (capi/ucg.cpp), and times a part of it. Its wait is not timed by
+/// itself: what the peer sends is under way while the clock is read before the wait.
 Status CollectiveLevel::run_once(Stage timed) {
     capi::Collective collective;
     Status status;
@@ -203,11 +203,11 @@ Status CollectiveLevel::run_stage(Stage timed, std::size_t samples) {
     return agree(runtime_, status);
 }
 
-/// Stages that can be called many times in a row without a peer.
+/// Times stages that can be called many times in a row without a peer.
 void CollectiveLevel::time_repeatable(std::size_t samples) {
     Status status;
     const capi::KnownCall* call = group_->understand(call_, status);
-    UCG_ASSERT(call != nullptr); // It was understood before.
+    UCG_ASSERT(call != nullptr); // An earlier call was understood.
     const double lookup = stopwatch_->window_ns(samples, [&] {
         call = group_->understand(call_, status);
         __asm__ volatile("" : : "r"(call) : "memory");

@@ -1,8 +1,8 @@
 // The breakdown of a short collective of UCG between two ranks: the stages that ucg_coll_run()
 // goes through, each timed from outside by calling it, beside the time of the whole.
 //
-// The two ranks begin each call together. Each stage counts with the mean of both ranks: whichever
-// comes first waits by as much longer as the other one does shorter.
+// The two ranks begin each call together. The time of a stage is the mean of both ranks, since the
+// rank that comes first waits longer by as much as the other one waits less.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ namespace ucg::perftest::breakdown {
 
 class CollectiveLevel {
   public:
-    /// `name` as graph::name() has it; those with vectors are refused. Elements are of 8 bytes.
-    /// Collective of two.
+    /// Opens the measurement of the collective `name`, as graph::name() has it, with elements of 8
+    /// bytes. Collectives with vectors of counts are refused. Collective of two.
     static Result<std::unique_ptr<CollectiveLevel>> open(Runtime& runtime, Lines& lines,
                                                          const std::string& name);
     CollectiveLevel(const CollectiveLevel&) = delete;
@@ -54,8 +54,8 @@ class CollectiveLevel {
     std::array<double, 16> input_{};
     std::array<double, 16> output_{};
     ucg_coll_params_t call_{};
-    std::unique_ptr<CollectiveGroup> whole_; ///< Through the C API ...
-    std::unique_ptr<capi::Context> context_; ///< ... and its parts.
+    std::unique_ptr<CollectiveGroup> whole_; ///< Runs the collective through the C API.
+    std::unique_ptr<capi::Context> context_; ///< Runs its stages, with group_.
     std::unique_ptr<capi::Group> group_;
 };
 

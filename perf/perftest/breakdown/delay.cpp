@@ -31,7 +31,7 @@ void spin(double ns) {
     }
 }
 
-/// The delays of the longest one reduced by each fraction. The post itself remains.
+/// Returns the longest delay reduced by the fraction. The post itself stays as it is.
 double delay_at(double longest_ns, double fraction) {
     return longest_ns * (1 - fraction);
 }
@@ -135,8 +135,8 @@ double DelayCheck::both(double ns) {
     return mean;
 }
 
-/// Messages both ways at once, as the collective's travel: lines of both ends are under way then.
-/// Timed are posts, or the progress that finds a message which lies there, or the whole.
+/// Exchanges messages both ways at once, as the collective does, with lines of both ends under way.
+/// Times the posts, or the progress that finds a message which has already arrived, or the whole.
 Status DelayCheck::exchange_messages(std::size_t samples, Timed timed, double& mean_ns) {
     const Rank peer = 1 - runtime_.rank();
     double data = 1;

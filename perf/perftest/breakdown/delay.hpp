@@ -1,6 +1,6 @@
-// The what-if curves of a collective against a real change: an allreduce of 8 bytes over UCX's
-// transport of two ranks, through a transport that spins before each message it posts. The price
-// of a post is then known beside what it was, and is reduced in truth.
+// Checks the what-if curves of a collective by a real change. An allreduce of 8 bytes runs over
+// UCX's transport between two ranks, through a transport that spins before each message it posts.
+// So the price of a post is known with and without the spin, and is really reduced.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Spins before each message that is sent, then hands on.
+/// A transport that spins before each message that is sent, and then passes it to another
+/// transport.
 class DelayedTransport final : public transport::Transport {
   public:
     explicit DelayedTransport(transport::Transport& inner) : inner_(inner) {}
@@ -37,7 +38,7 @@ class DelayedTransport final : public transport::Transport {
 
 class DelayCheck {
   public:
-    /// `transport`: what UCX_TLS is to name, such as posix. Collective of two.
+    /// Opens the check. `transport` becomes the value of UCX_TLS, such as posix. Collective of two.
     static Result<std::unique_ptr<DelayCheck>> open(Runtime& runtime, Lines& lines,
                                                     const std::string& transport);
     ~DelayCheck();
@@ -45,15 +46,15 @@ class DelayCheck {
     DelayCheck& operator=(const DelayCheck&) = delete;
 
     /// Measures what a message costs without a delay, and the collective with each delay, `samples`
-    /// times. Collective; rank 0 learns the times.
+    /// times. Collective; rank 0 gets the times.
     Status round(std::size_t samples, Stopwatch& stopwatch, Rounds& rounds);
 
-    /// Predicted and measured, by reductions of the post with the longest delay.
+    /// Returns predicted and measured times, by reductions of the post with the longest delay.
     Result<std::string> report(const Rounds& rounds) const;
 
   private:
-    /// Of the post without a delay, which is not known before it is measured; in the middle of what
-    /// UCX's transports take.
+    /// The longest delay in nanoseconds. It stands for the time of a post without a delay, which is
+    /// not known before it is measured, and lies in the middle of the times of UCX's transports.
     static constexpr double kDelayNs = 1000;
 
     DelayCheck(Runtime& runtime, Lines& lines) : runtime_(runtime), lines_(lines) {}
@@ -75,7 +76,7 @@ class DelayCheck {
     std::unique_ptr<engine::Execution> execution_;
     std::array<double, 1> input_{};
     std::array<double, 1> output_{};
-    std::uint32_t sequence_ = 1u << 30; ///< Of single messages: far from the engine's.
+    std::uint32_t sequence_ = 1u << 30; ///< For single messages: far from the engine's numbers.
 };
 
 } // namespace ucg::perftest::breakdown

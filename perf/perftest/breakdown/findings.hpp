@@ -9,17 +9,17 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Components that belong together: "UCT over posix/memory".
+/// Components that belong together, such as those of "UCT over posix/memory".
 struct Section {
     std::string title;
     std::vector<Component> components;
-    /// What was added up of them, against what was observed.
+    /// Sums of these components, compared with what was observed.
     std::vector<Comparison> comparisons = {};
     std::vector<std::string> notes = {}; ///< What could not be measured, and why.
 };
 
 struct Findings {
-    /// What was measured where: ("processor", "..."), in order.
+    /// What was measured where: pairs such as ("processor", "..."), in their order.
     std::vector<std::pair<std::string, std::string>> facts;
     std::vector<Section> sections;
 };

@@ -12,7 +12,7 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-/// Until lines have come to rest where they were touched last.
+/// The time after which lines rest in the cache of the processor that used them last.
 constexpr double kSettleNs = 400;
 
 void settle() {
@@ -52,7 +52,7 @@ void Lines::meet(Rank rank) {
 }
 
 void Lines::start_together(Rank rank) {
-    constexpr double kAheadNs = 1000; // Both have met and seen the time by then.
+    constexpr double kAheadNs = 1000; // By then both have met and read the time.
     static const auto ahead = static_cast<Ticks>(kAheadNs * ticks_per_second() / 1e9);
     if (rank == 0) {
         shared_->start.store(read_unordered() + ahead, std::memory_order_relaxed);

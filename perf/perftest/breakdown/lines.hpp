@@ -1,5 +1,5 @@
-// What a cache line costs that two processes use by turns, by plain loads, stores and atomic
-// operations: on shared memory it is the wire.
+// The cost of a cache line that two processes use alternately, by plain loads, stores and atomic
+// operations. On shared memory such a line is the wire.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Lines that both processes of a run see: made before they are forked.
+/// Cache lines that both processes of a run can access, made before the processes are forked.
 class Lines {
   public:
     static Result<std::unique_ptr<Lines>> create();
@@ -21,32 +21,33 @@ class Lines {
     Lines(const Lines&) = delete;
     Lines& operator=(const Lines&) = delete;
 
-    /// Half a round trip of one line that two processes write by turns, looking at it without rest.
+    /// Half a round trip of one line that two processes write alternately and poll without a pause.
     static constexpr const char* kOneLine = "One line to and fro, half a round trip";
-    /// Half a round trip by a line in each direction, as messages travel; who waits for the peer's
-    /// does what a transport does between two looks.
+    /// Half a round trip by a line in each direction, as messages travel. A process that waits for
+    /// the peer does between two polls what a transport does there.
     static constexpr const char* kTwoLines = "A line in each direction, half a round trip";
-    /// Half a round trip of what UCX's FIFOs are made of, one in each direction: who sends claims a
-    /// place by the head and writes the next element of a ring, who receives waits for the element
-    /// and reads the head. No line is at rest when it is needed.
+    /// Half a round trip by structures like UCX's FIFOs, one in each direction. The sender claims a
+    /// place by the head and writes the next element of a ring; the receiver waits for the element
+    /// and reads the head. Every line that is needed has just been written by the other process.
     static constexpr const char* kFifo = "A FIFO's head and element each way, half a round trip";
-    /// Loading what the peer wrote a while ago.
+    /// Loading a line that the peer wrote a while ago.
     static constexpr const char* kRead = "Line that the peer wrote: load";
-    /// Loading and then changing, by one atomic operation, what the peer loaded a while ago.
+    /// Loading a line that the peer loaded a while ago, and then changing it by one atomic
+    /// operation.
     static constexpr const char* kClaim = "Line that the peer read: load, compare and swap";
-    /// The same of a line that nobody else uses.
+    /// Like kClaim, for a line that nobody else uses.
     static constexpr const char* kOwnClaim = "Line of one's own: load, compare and swap";
 
-    /// Measures all of them `samples` times; `between` two looks at what comes by lines in each
-    /// direction. Collective of two; the second rank helps.
+    /// Measures all of these `samples` times. `between` is called between two polls where there is
+    /// a line or a FIFO in each direction. Collective of two; the second rank helps.
     void measure(Rank rank, std::size_t samples, Stopwatch& stopwatch, Rounds& rounds,
                  const std::function<void()>& between);
 
-    /// Both ranks return at the same time, as nearly as one line tells.
+    /// Returns on both ranks at the same time, as nearly as one cache line can tell.
     void meet(Rank rank);
 
-    /// The same, at one time by the processors' clock, which runs alike on those of a machine: no
-    /// line's way lies between them then.
+    /// Returns on both ranks at the same time by the processors' clock, which is common to the
+    /// processors of a machine, so that the transfer of a line does not lie between the returns.
     void start_together(Rank rank);
 
     /// Numbers that both ranks read and write between two meetings.
@@ -54,9 +55,9 @@ class Lines {
     std::atomic<std::uint64_t>& number(std::size_t index) { return shared_->numbers[index]; }
 
   private:
-    /// Two lines apart, for what prefetches neighbours.
+    /// Two lines, since some processors prefetch the neighbouring line.
     static constexpr std::size_t kApart = 2 * kCacheLine;
-    /// As UCX's, by default: so many elements, each apart from the next.
+    /// A FIFO like UCX's default one, with as many elements, each on lines of its own.
     struct Fifo {
         struct Element {
             alignas(kApart) std::atomic<std::uint64_t> number;
@@ -67,7 +68,7 @@ class Lines {
     struct Shared {
         alignas(kApart) std::atomic<std::uint64_t> line;
         alignas(kApart) std::atomic<std::uint64_t> back;
-        Fifo fifos[2]; ///< By who receives.
+        Fifo fifos[2]; ///< By the receiving rank.
         alignas(kApart) std::atomic<std::uint64_t> subject;
         alignas(kApart) std::atomic<std::uint64_t> arrived[2];
         alignas(kApart) std::atomic<std::uint64_t> start;
@@ -84,7 +85,7 @@ class Lines {
 
     Shared* shared_;
     std::uint64_t turn_ = 0;
-    std::uint64_t claimed_ = 0; ///< Messages by the FIFOs, each way.
+    std::uint64_t claimed_ = 0; ///< Messages sent through the FIFOs, each way.
     std::uint64_t meetings_ = 0;
 };
 

@@ -46,7 +46,8 @@ constexpr Listed kListed[] = {
     {Sockets::kPath, Category::network, "mean of both directions"},
 };
 
-/// Who polls turns about when a message comes: on average half a turn passes.
+/// Returns the part of a poll that passes before a message is noticed: on average half an empty
+/// progress.
 Component poll_phase(const Rounds& rounds) {
     Component phase =
         rounds.component(part::kEmptyProgress, Category::llp, "half an empty progress");
@@ -62,11 +63,11 @@ Comparison put_injection(const Rounds& rounds) {
     InjectionParts parts;
     parts.post = {post};
     parts.messages_per_completion =
-        0; // A store into the peer's memory is complete when it is made.
+        0; // A store into the peer's memory is complete once it is made.
     parts.misc = {{update}};
     Comparison comparison = {injection_model("Injection, put_bw", parts),
                              rounds.component(part::kPutBandwidth, Category::llp)};
-    // An update reads the clock without fences, so that the next post executes meanwhile.
+    // An update reads the clock without fences, so that the next post overlaps it.
     const Component both = rounds.component(part::kPutAndUpdate, Category::llp);
     Component overlap = update;
     overlap.name = "overlap of post and update";
@@ -79,7 +80,7 @@ Comparison put_injection(const Rounds& rounds) {
 Comparison am_injection(const Rounds& rounds) {
     InjectionParts parts;
     parts.post = {rounds.component(part::kAmPostStream, Category::llp)};
-    parts.messages_per_completion = 0; // The call returns when the bytes are copied.
+    parts.messages_per_completion = 0; // The call returns once the bytes are copied.
     parts.misc = {{rounds.component(part::kUpdate, Category::misc)}};
     if (rounds.has(part::kBusyPost) && rounds.has(part::kBusyPerMessage)) {
         parts.misc.push_back({rounds.component(part::kBusyPost, Category::misc),
@@ -93,7 +94,7 @@ Comparison put_latency(const Rounds& rounds) {
     LatencyParts parts;
     parts.post = {rounds.component(part::kPutPost, Category::llp)};
     parts.path = {{rounds.component(Lines::kTwoLines, Category::network)}};
-    // Posts in a row overlap one another; in a ping-pong each waits for the one before.
+    // Posts in a row overlap; in a ping-pong each waits for the one before.
     return {.model = latency_model("Latency, put_lat", parts),
             .observed = rounds.component(part::kPutLatency, Category::llp),
             .missing = {{rounds.difference(part::kPutAlone, part::kPutPost,

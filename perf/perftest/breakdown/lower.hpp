@@ -1,4 +1,5 @@
-// The lower level's findings: its components, and the models of injection and latency over UCT.
+// The findings at the lower level: its components, and the models of injection and latency over
+// UCT.
 #pragma once
 
 #include "perf/perftest/breakdown/findings.hpp"
@@ -6,7 +7,7 @@
 
 namespace ucg::perftest::breakdown {
 
-/// What was measured of a transport.
+/// A transport, and which of its properties determine what is measured.
 struct LowerKind {
     std::string transport; ///< "posix/memory"
     bool puts = false;
@@ -16,8 +17,9 @@ struct LowerKind {
 
 Section lower_section(const LowerKind& kind, const Rounds& rounds);
 
-/// From the end of the sender's LLP_post to the start of the receiver's LLP_prog, and what of
-/// LLP_post comes before: the terms of a latency below a message's own software.
+/// Returns the terms of a latency below a message's own software: the path from the end of the
+/// sender's LLP_post to the start of the receiver's LLP_prog, and the part of LLP_post that
+/// precedes it.
 LatencyParts message_parts(const LowerKind& kind, const Rounds& rounds);
 
 } // namespace ucg::perftest::breakdown

@@ -18,7 +18,7 @@ Component component(const MpiFigures& figures, std::string name, double ns, std:
             .note = std::move(note)};
 }
 
-/// Equation 2: the posts of all levels, then what completes them.
+/// Returns equation 2: the posts of all levels, then what completes them.
 Comparison injection(const MpiFigures& figures, const Rounds& rounds) {
     const double ucp_post = rounds.component(part::kUcpPostStream, Category::hlp).ns;
     InjectionParts parts;

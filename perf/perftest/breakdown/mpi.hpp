@@ -1,4 +1,4 @@
-// What MPI costs above UCP, from the figures that the program mpi_breakdown has printed.
+// The costs of MPI above UCP, from the figures that the program mpi_breakdown has printed.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@
 
 namespace ucg::perftest::breakdown {
 
-/// As mpi_breakdown prints it.
+/// The figures as mpi_breakdown prints them.
 struct MpiFigures {
     std::string library;
     std::uint64_t samples = 0;
     double isend_ns = 0;
-    double wait_ns = 0; ///< Of an MPI_Irecv whose message lies there.
+    double wait_ns = 0; ///< For an MPI_Irecv whose message has already arrived.
     double window_isend_ns = 0;
     double window_waitall_ns = 0;
-    double window_ns = 0; ///< Both.
+    double window_ns = 0; ///< Both of these.
     double latency_ns = 0;
 };
 
-/// Fails with invalid_argument and what is missing.
+/// Parses the figures. Fails with invalid_argument and what is missing.
 ucg::Result<MpiFigures> parse_mpi_figures(std::string_view json);
 
-/// `rounds` has what UCP takes over the same transport.
+/// Returns the section of MPI. `rounds` has the times of UCP over the same transport.
 Section mpi_section(const MpiFigures& figures, const LowerKind& kind, const Rounds& rounds);
 
 } // namespace ucg::perftest::breakdown

@@ -6,7 +6,7 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-/// Figures of fewer samples say little: the paper's section 3.
+/// The least number of samples: figures of fewer say little (section 3 of the paper).
 constexpr std::uint64_t kSamplesMin = 100;
 constexpr std::uint64_t kSamplesMax = 1000000;
 

@@ -12,7 +12,7 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-/// The type of the number that UCX has for a place: int in 1.13, short in 1.18.
+/// The type of UCX's number for a place in the code: int in 1.13, short in 1.18.
 template <typename Record>
 struct PlaceOf;
 template <typename Result, typename... Others>
@@ -22,10 +22,10 @@ struct PlaceOf<Result(Others...)> {
 };
 using Place = PlaceOf<decltype(ucs_profile_record)>::Type;
 
-/// What UCX keeps of a trace at most.
+/// The most bytes of a trace that UCX keeps.
 constexpr std::size_t kProfileBytes = 16 << 20;
 
-/// A context of our own, beside that of UCX_PROFILE_MODE. Ends with writing the file.
+/// A profile of this program's own, apart from that of UCX_PROFILE_MODE. Its end writes the file.
 class Profile {
   public:
     ~Profile() {
@@ -44,7 +44,7 @@ class Profile {
                                 : transport::ucx::ucx_failure(status, "beginning a profile");
     }
 
-    /// A scope around `call`; UCX numbers the two places at their first use.
+    /// Records a scope around `call`. UCX numbers the two places at their first use.
     template <typename Call>
     Status scope(const char* name, Call call, Place (&places)[2]) {
         if (context_ == nullptr) {

@@ -9,8 +9,8 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Runs `round_trips` of active messages; rank 0 records each LLP_post and the progress until the
-/// answer has come in `file`. Collective of two.
+/// Runs `round_trips` round trips of active messages. Rank 0 writes to `file` a record of each
+/// LLP_post and of the progress until the answer has arrived. Collective of two.
 Status write_profile(Runtime& runtime, LowLevel& level, const std::string& file,
                      std::size_t round_trips);
 

@@ -175,7 +175,7 @@ ucg::Result<Findings> parse_findings(std::string_view json) {
             findings.sections.push_back(section_of(section));
         }
         return findings;
-    } catch (const std::exception& error) { // Of the JSON library, or an unknown category.
+    } catch (const std::exception& error) { // From the JSON library, or for an unknown category.
         return failure(Code::invalid_argument, "not a breakdown as --json writes it: {}",
                        error.what());
     }

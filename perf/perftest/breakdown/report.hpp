@@ -1,4 +1,4 @@
-// What a breakdown has found, for people and for programs.
+// Prints what a breakdown has found, for people and for programs.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Tables of components, each model as a sum with its error.
+/// Returns tables of components, and each model as a sum with its error.
 std::string text_report(const Findings& findings);
 
-/// One object: facts, sections with components and models. parse_findings() reads it.
+/// Returns one object: facts, and sections with components and models. parse_findings() reads it.
 std::string json_report(const Findings& findings);
 
 /// The inverse of json_report(). Fails with invalid_argument and what is wrong where.
 ucg::Result<Findings> parse_findings(std::string_view json);
 
-/// All models as bars, after what belongs together.
+/// Returns all models as bars in SVG, grouped by section.
 std::string svg_report(const Findings& findings);
 
 } // namespace ucg::perftest::breakdown

@@ -58,7 +58,7 @@ double median_of(std::vector<double> values) {
 }
 
 void Stopwatch::calibrate() {
-    int (*volatile empty)() = nothing; // Called through the pointer, as UCT's functions are.
+    int (*volatile empty)() = nothing; // A pointer, as UCT calls its functions.
     overhead_ns_ = 0;
     constexpr unsigned kStream = 1000;
     std::vector<Ticks> streams;
@@ -92,7 +92,8 @@ std::size_t Rounds::keep_like(const std::string& name) {
         return 0;
     }
     const std::vector<double> guide = found->second.means;
-    // One of them: between two states that have half of the rounds each lies nothing to be like.
+    // A value that occurred: if half of the rounds are in either of two states, no round is like
+    // their mean.
     std::vector<double> sorted = guide;
     const auto place = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
     std::nth_element(sorted.begin(), place, sorted.end());
@@ -100,7 +101,7 @@ std::size_t Rounds::keep_like(const std::string& name) {
     std::size_t left = 0;
     for (auto& [key, series] : series_) {
         if (series.means.size() != guide.size()) {
-            continue; // Not measured in each round.
+            continue; // It was not measured in each round.
         }
         std::vector<double> kept;
         for (std::size_t i = 0; i < guide.size(); ++i) {

@@ -1,9 +1,9 @@
 // How a component is timed: a reading of the clock before and after it, many times in a round, in
-// alternation with all other components over many rounds. While one is timed no other is.
+// alternation with all other components over many rounds. While one component is timed no other is.
 //
-// From each reading goes what reading itself costs: a wrapped call of an empty function, less what
-// that call costs in a stream of such calls. So what is subtracted holds what the fences of the
-// clock keep the processor from overlapping, besides the clock.
+// The cost of reading is subtracted from each time: that of a timed call of an empty function, less
+// what that call costs in a stream of such calls. So the subtracted time includes not only the
+// clock but also the overlap that the clock's fences prevent.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@
 
 namespace ucg::perftest::breakdown {
 
-/// The mean of what an undisturbed processor shows, in nanoseconds: times above ten times the
-/// median are interruptions. REQUIRES: not empty.
+/// Returns the mean in nanoseconds without interruptions, which are times above ten times the
+/// median. REQUIRES: times is not empty.
 double undisturbed_mean_ns(std::vector<Ticks> times);
 
 double median_of(std::vector<double> values);
 
-/// A fixed number of calls is timed together where one alone is shorter than the clock's steps.
+/// The number of calls that are timed together where a single one is shorter than the clock's
+/// steps.
 inline constexpr unsigned kWindow = 64;
 
 /// Times calls on one process. Nothing is allocated between two readings.
@@ -30,10 +31,11 @@ class Stopwatch {
   public:
     explicit Stopwatch(std::size_t samples) { times_.reserve(samples); }
 
-    /// Measures anew what a wrapped call of nothing costs; to be called once in each round.
+    /// Measures again what timing an empty call costs. To be called once in each round.
     void calibrate();
     double overhead_ns() const { return overhead_ns_; }
-    /// An empty function through a pointer, in a stream.
+    /// Returns the time of a call of an empty function through a pointer, in a stream of such
+    /// calls.
     double call_ns() const { return call_ns_; }
 
     void clear() { times_.clear(); }
@@ -48,19 +50,21 @@ class Stopwatch {
         latest_ = after - before;
         return result;
     }
-    /// Takes what time() has found into account. Where the capacity is used up it is left out.
+    /// Adds the latest time of time() to those that count. It is dropped if the capacity is used
+    /// up.
     void keep() {
         if (times_.size() < times_.capacity()) {
             times_.push_back(latest_);
         }
     }
 
-    /// `calls` of them were timed together each time.
+    /// Returns the mean time of a call, where `calls` calls were timed together each time.
     double mean_ns(unsigned calls = 1) const {
         return (undisturbed_mean_ns(times_) - overhead_ns_) / calls;
     }
 
-    /// The mean of kWindow successive calls, timed `samples` times.
+    /// Returns the mean time of a call in kWindow successive calls, which are timed `samples`
+    /// times.
     template <typename Call>
     double window_ns(std::size_t samples, Call call) {
         clear();
@@ -83,18 +87,19 @@ class Stopwatch {
     double call_ns_ = 0;
 };
 
-/// What the rounds have found, by component.
+/// The results of the rounds, by component.
 class Rounds {
   public:
     void add(const std::string& name, double mean_ns, std::uint64_t samples);
     bool has(const std::string& name) const { return series_.contains(name); }
-    /// Leaves out the rounds in which `name` took much more or less time than in the middle one:
-    /// machines of a cloud move processors about, and one round's figures do not fit another's
-    /// then. Returns how many are left; nothing happens where `name` was not measured.
+    /// Drops the rounds in which `name` took much more or less time than in the median round: cloud
+    /// machines move their processors, and then the figures of one round do not fit those of
+    /// another. Returns how many rounds are left. Does nothing where `name` was not measured.
     std::size_t keep_like(const std::string& name);
-    /// REQUIRES: has(name).
+    /// Returns what was measured under `name`. REQUIRES: has(name).
     Component component(const std::string& name, Category category, std::string note = {}) const;
-    /// The same of what is no time of its own but a difference of two, round by round; not below 0.
+    /// Returns the difference of two components, round by round, as a component that is not timed
+    /// by itself; not below 0.
     Component difference(const std::string& more, const std::string& less, std::string name,
                          Category category, std::string note = {}) const;
 

@@ -19,12 +19,12 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-/// The length of an active message of 8 bytes as UCT's TCP sends it: behind a byte for the
-/// handler's number and four for the length.
+/// The length of an active message of 8 bytes as UCT's TCP sends it, with a byte for the handler's
+/// number and four for the length before it.
 constexpr std::size_t kMessageBytes = 13;
-/// As UCT's TCP reads: at once what there is, up to so many bytes.
+/// The most bytes of one read: UCT's TCP reads all that there is, up to this limit.
 constexpr std::size_t kReadBytes = 8 << 10;
-/// Who waits longer for its peer has lost it.
+/// The time after which a peer counts as lost, in nanoseconds.
 constexpr double kPatienceNs = 10e9;
 
 Status system_failure(const char* what) {
@@ -35,7 +35,7 @@ struct FreeList {
     void operator()(ifaddrs* list) const { ::freeifaddrs(list); }
 };
 
-/// The device's first address, as the kernel keeps it.
+/// Returns the device's first address, as the kernel stores it.
 Result<std::string> address_of(const std::string& device) {
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) {
@@ -59,8 +59,9 @@ const sockaddr* as_address(const std::string& bytes) {
     return reinterpret_cast<const sockaddr*>(bytes.data());
 }
 
-/// Without the two per cent that took longest: interruptions. The clocks of two processors may
-/// differ by more than what is measured, so nothing relative is meant.
+/// Returns the mean without the longest two per cent, which are interruptions. The limit is no
+/// multiple of the median, since the clocks of two processors may differ by more than what is
+/// measured.
 double common_mean(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t kept = std::max<std::size_t>(values.size() * 98 / 100, 1);
@@ -136,7 +137,7 @@ Status Sockets::connect_to(const std::string& address) {
     return {};
 }
 
-/// The peer's connection waits in the queue already.
+/// Accepts the peer's connection, which already waits in the queue.
 Status Sockets::accept_peer() {
     socket_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     return socket_ >= 0 ? Status() : system_failure("accepting");
@@ -155,7 +156,7 @@ Status Sockets::prepare() {
     return {};
 }
 
-/// The message says when it was sent.
+/// Sends a message that contains the time of its sending.
 Status Sockets::send_one(std::vector<Ticks>& durations) {
     std::array<std::byte, kMessageBytes> bytes{};
     const Ticks before = read_ordered();
@@ -185,7 +186,7 @@ Status Sockets::receive_one(std::vector<double>& delays_ns) {
     }
     Ticks sent = 0;
     std::memcpy(&sent, bytes.data(), sizeof(sent));
-    const auto ticks = static_cast<std::int64_t>(looked - sent); // Of two clocks: maybe negative.
+    const auto ticks = static_cast<std::int64_t>(looked - sent); // Of two clocks: can be negative.
     delays_ns.push_back(static_cast<double>(ticks) * 1e9 / ticks_per_second());
     return {};
 }

@@ -1,5 +1,5 @@
-// The kernel's path of a short message over TCP between two processes of one host, by plain
-// sockets: what lies between UCT's system calls at either end.
+// The kernel's path of a short message over TCP between two processes of one host, measured by
+// plain sockets: what lies between UCT's system calls at either end.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@ namespace ucg::perftest::breakdown {
 
 class Sockets {
   public:
-    /// The system call that sends.
+    /// The time of the system call that sends.
     static constexpr const char* kSend = "send() of a plain socket";
-    /// From calling send() until the peer begins the epoll_wait() that finds the bytes: the mean of
-    /// both directions, so that the two processors' clocks need not agree.
+    /// The time from calling send() until the peer begins the epoll_wait() that finds the bytes. It
+    /// is the mean of both directions, so that the two processors' clocks need not agree.
     static constexpr const char* kPath = "Kernel and loopback, send() to readability";
 
-    /// Connects the two ranks by the address of `device`, without delays (TCP_NODELAY). Collective.
+    /// Connects the two ranks by the address of `device`, with TCP_NODELAY. Collective.
     static Result<std::unique_ptr<Sockets>> connect(Runtime& runtime, const std::string& device);
     ~Sockets();
     Sockets(const Sockets&) = delete;
     Sockets& operator=(const Sockets&) = delete;
 
-    /// A ping-pong of `samples` round trips. Collective; rank 0 learns the times.
+    /// Measures a ping-pong of `samples` round trips. Collective; rank 0 gets the times.
     Status measure(std::size_t samples, const Stopwatch& stopwatch, Rounds& rounds);
 
   private:

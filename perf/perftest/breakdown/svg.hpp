@@ -1,4 +1,4 @@
-// What the pictures of a breakdown share: colours that differ for those who see few of them, and
+// What the pictures of a breakdown share: colours that colour-blind people can distinguish, and
 // text in SVG.
 #pragma once
 
@@ -8,18 +8,20 @@
 
 namespace ucg::perftest {
 
-/// Of Okabe and Ito, "Color Universal Design" (2008), and two more.
+/// The colours of Okabe and Ito, "Color Universal Design" (2008), and two more.
 inline constexpr std::array<std::string_view, 9> kColours = {"#0072b2", "#e69f00", "#009e73",
                                                              "#cc79a7", "#56b4e9", "#d55e00",
                                                              "#b8a900", "#6b6b6b", "#8c5a2b"};
 
-/// Pixels of a letter of a sans-serif font of 12 pixels, rather too many than too few.
+/// The assumed width in pixels of a letter of a sans-serif font of 12 pixels, rather too large than
+/// too small.
 inline constexpr double kLetterWidth = 7;
 
-/// Safe between tags and in attributes.
+/// Returns the text escaped for use between tags and in attributes.
 std::string svg_escaped(std::string_view text);
 
-/// The document's head, with a white ground, and the two lines of its caption from (20, 28) on.
+/// Returns the head of the document, with a white background and the two lines of its caption,
+/// which begin at (20, 28).
 std::string svg_head(double width, double height, std::string_view title,
                      std::string_view subtitle);
 

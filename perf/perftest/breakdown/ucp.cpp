@@ -14,8 +14,8 @@ namespace {
 
 constexpr ucp_tag_t kTag = 0x756367;
 constexpr unsigned kRoundTrips = 64;
-constexpr std::size_t kSends = 64;       ///< Of a window.
-constexpr std::size_t kWindowsFirst = 2; ///< Before these the receiver may not be there.
+constexpr std::size_t kSends = 64;       ///< In a window.
+constexpr std::size_t kWindowsFirst = 2; ///< Before these the receiver may not be ready.
 
 } // namespace
 
@@ -88,7 +88,8 @@ void HighLevel::await_receive() {
     }
 }
 
-/// The second rank answers. Of a progress that is timed the message lies there already.
+/// Does one round trip; the second rank answers. If the progress is timed the message has already
+/// arrived.
 void HighLevel::round_trip(Timed timed) {
     const bool first = runtime_.rank() == 0;
     post_receive();
@@ -157,8 +158,8 @@ void HighLevel::observe_latency(std::size_t samples, Rounds& rounds) {
     }
 }
 
-/// Windows of sends one after another, as a message rate is measured: of every second one the posts
-/// and what then completes them are timed, of the others the whole.
+/// Times windows of sends one after another, as a message rate is measured. In every second window
+/// the posts and their completion are timed, in the others the whole.
 void HighLevel::time_windows(std::size_t samples, Rounds& rounds) {
     const std::size_t windows = kWindowsFirst + 2 * std::max<std::size_t>(samples / 16, 8);
     lines_.meet(runtime_.rank());
@@ -194,8 +195,8 @@ void HighLevel::time_windows(std::size_t samples, Rounds& rounds) {
     lines_.meet(runtime_.rank());
 }
 
-/// Equation 2. A stream of UCT's messages may find its receiver in another state than UCP's do, so
-/// that the lower level is never taken to have more of a post than there is.
+/// Returns equation 2. A stream of UCT's messages may find its receiver in another state than
+/// UCP's, so that the lower level's part of a post is limited to the whole post.
 Comparison upper_injection(const Rounds& rounds) {
     Component hlp = rounds.component(part::kUcpPostStream, Category::hlp);
     Component llp = rounds.component(part::kAmPostWindow, Category::llp);

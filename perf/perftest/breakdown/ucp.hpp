@@ -1,4 +1,5 @@
-// The higher level of a breakdown: what UCP's tagged messages cost above UCT, from outside.
+// The higher level of a breakdown: what UCP's tagged messages cost above UCT, measured from outside
+// UCX.
 #pragma once
 
 #include <memory>
@@ -25,12 +26,12 @@ inline constexpr const char* kUcpRate = "tag_bw";
 
 class HighLevel {
   public:
-    /// Over the very transport and device that the lower level uses: UCX_TLS and UCX_NET_DEVICES
-    /// are set so. Collective of two.
+    /// Opens UCP over the same transport and device as the lower level, by setting UCX_TLS and
+    /// UCX_NET_DEVICES. Collective of two.
     static Result<std::unique_ptr<HighLevel>>
     open(Runtime& runtime, Lines& lines, const std::string& transport, const std::string& device);
 
-    /// Collective; rank 0 learns the times.
+    /// Measures everything once, each `samples` times. Collective; rank 0 gets the times.
     Status round(std::size_t samples, Stopwatch& stopwatch, Rounds& rounds);
 
   private:
@@ -58,9 +59,9 @@ class HighLevel {
     Status failure_;
 };
 
-/// `lower`: what the transport below has been measured to take.
+/// Returns the section of UCP. `lower` is the kind of the transport below.
 Section upper_section(const LowerKind& kind, const Rounds& rounds);
-/// What sending one message after another costs with UCP, within that section.
+/// Returns the cost of sending one message after another with UCP, which is a part of that section.
 Comparison upper_injection(const Rounds& rounds);
 
 } // namespace ucg::perftest::breakdown

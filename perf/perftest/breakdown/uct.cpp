@@ -12,14 +12,14 @@ namespace ucg::perftest::breakdown {
 namespace {
 
 constexpr std::uint8_t kMessageId = 1;
-/// Round trips that are timed together, so that the readings do not count.
+/// The number of round trips that are timed together, so that the cost of readings does not matter.
 constexpr unsigned kRoundTrips = 64;
-/// So many posts at most until one is refused for want of room.
+/// The most posts until one must be refused for want of room.
 constexpr unsigned kPostsUntilBusy = 4096;
-/// A result of a benchmark comes from this many times the samples of a component.
+/// The factor by which a benchmark has more samples than a component.
 constexpr std::size_t kStreamFactor = 4;
 
-/// A run of one process.
+/// A run of a single process.
 class Alone final : public Runtime {
   public:
     Rank rank() const override { return 0; }
@@ -116,7 +116,7 @@ ucs_status_t LowLevel::message() {
     return uct_ep_am_short(link_->endpoint(), kMessageId, header_, nullptr, 0);
 }
 
-/// False where it has to be repeated; a failure ends the loop, too.
+/// Returns false if the operation must be repeated. A failure ends the loop, too.
 bool LowLevel::accepted(ucs_status_t status) {
     if (status == UCS_ERR_NO_RESOURCE) {
         progress();
@@ -181,7 +181,7 @@ void LowLevel::time_own_messages(std::size_t samples) {
     }
 }
 
-/// Posts that wait for nothing: into the peer's memory.
+/// Times posts into the peer's memory, which wait for nothing.
 void LowLevel::time_puts(std::size_t samples) {
     const auto post = [&] { static_cast<void>(put()); };
     add(part::kPutPost, stopwatch_->window_ns(samples, post), samples);
@@ -213,7 +213,8 @@ void LowLevel::time_software(std::size_t samples) {
         samples);
 }
 
-/// The peer takes nothing meanwhile. Where no post is refused within bounds, none is timed.
+/// Times posts that are refused while the peer receives nothing. If none is refused within the
+/// limit, none is timed.
 void LowLevel::time_busy_posts(std::size_t samples) {
     std::uint64_t posted = 0;
     lines_.meet(runtime_.rank());
@@ -231,7 +232,7 @@ void LowLevel::time_busy_posts(std::size_t samples) {
     drain(lines_.number(0).load());
 }
 
-/// The peer takes so many messages; then nothing is under way.
+/// Ends a stream: the peer receives `count` messages, after which nothing is under way.
 void LowLevel::drain(std::uint64_t count) {
     if (!first_) {
         await(arrived_ + count);
@@ -240,10 +241,10 @@ void LowLevel::drain(std::uint64_t count) {
     failure_ = failure_.ok() ? met : failure_;
 }
 
-/// As in am_bw, one message after another. Where its posts are timed the benchmark's figure comes
-/// from the same messages, without what timing takes: a receiver that works off a backlog and one
-/// that keeps up make posts of TCP several times as long, and which of the two it does differs from
-/// stream to stream.
+/// Times a stream as in am_bw, one message after another. If its posts are timed the benchmark's
+/// figure comes from the same messages, less the cost of timing: the time of TCP's posts differs
+/// several times between a receiver that works off a backlog and one that keeps up, and which of
+/// the two happens differs from stream to stream.
 void LowLevel::time_stream(std::size_t samples, bool each_post) {
     lines_.meet(runtime_.rank());
     if (first_) {
@@ -277,7 +278,7 @@ void LowLevel::time_stream(std::size_t samples, bool each_post) {
     drain(samples);
 }
 
-/// Posts with nothing between them, as those of a window: no clock's fence keeps them from
+/// Times posts with nothing between them, as in a window: no fence of a clock keeps them from
 /// overlapping.
 void LowLevel::time_windows(std::size_t samples) {
     const std::size_t windows = samples / kWindow + 1;
@@ -311,7 +312,7 @@ void LowLevel::time_post_in_ping_pong(std::size_t samples) {
     }
 }
 
-/// The message is there, and its lines have come to rest with the peer, when progress looks for it.
+/// Times progress when the message has arrived and its lines have come to rest with the peer.
 void LowLevel::time_progress_of_peer(std::size_t samples) {
     lines_.meet(runtime_.rank());
     stopwatch_->clear();
@@ -352,7 +353,8 @@ void LowLevel::observe_put_bandwidth(std::size_t samples) {
     lines_.meet(runtime_.rank());
 }
 
-/// Half a round trip, many together: `answer` sends, `wait` returns when the peer's has come.
+/// Times half a round trip, many of them together: `answer` sends, `wait` returns when the peer's
+/// message has arrived.
 template <typename Answer, typename Wait>
 void LowLevel::observe_latency(const char* name, std::size_t samples, Answer answer, Wait wait) {
     lines_.meet(runtime_.rank());
@@ -374,13 +376,14 @@ void LowLevel::observe_latency(const char* name, std::size_t samples, Answer ans
     add(name, undisturbed_mean_ns(std::move(times)) / (2 * kRoundTrips), count);
 }
 
-/// As am_lat of ucx_perftest.
+/// Measures as am_lat of ucx_perftest does.
 void LowLevel::observe_am_latency(std::size_t samples) {
     observe_latency(
         part::kAmLatency, samples, [this] { send(); }, [this] { await(arrived_ + 1); });
 }
 
-/// As put_lat of ucx_perftest: who waits looks at its memory and makes progress by turns.
+/// Measures as put_lat of ucx_perftest does: a process that waits alternately reads its memory and
+/// makes progress.
 void LowLevel::observe_put_latency(std::size_t samples) {
     const auto answer = [this] {
         while (!accepted(put())) {

@@ -1,5 +1,5 @@
 // The lower level of a breakdown: what UCT's calls cost on one transport, and what its benchmarks
-// observe, measured from outside of UCX between two processes.
+// observe, measured from outside UCX between two processes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace ucg::perftest::breakdown {
 
-/// Names of what is measured; rounds know them.
+/// Names of what is measured, as keys of Rounds.
 namespace part {
 inline constexpr const char* kPutPost = "LLP_post, uct_ep_put_short";
 inline constexpr const char* kPutAlone = "LLP_post, uct_ep_put_short alone";
@@ -40,28 +40,30 @@ inline constexpr const char* kPutLatency = "put_lat";
 
 class LowLevel {
   public:
-    /// Collective of two, on one host.
+    /// Opens the transport. Collective of two, on one host.
     static Result<std::unique_ptr<LowLevel>>
     open(Runtime& runtime, Lines& lines, const std::string& transport, const std::string& device);
     LowLevel(const LowLevel&) = delete;
     LowLevel& operator=(const LowLevel&) = delete;
 
-    /// Measures everything once, each `samples` times. Collective; rank 0 learns the times.
+    /// Measures everything once, each `samples` times. Collective; rank 0 gets the times.
     Status round(std::size_t samples, Stopwatch& stopwatch, Rounds& rounds);
 
     const std::string& name() const { return link_->resource().name(); }
     bool puts() const { return puts_; }
-    /// Do processes see one another's stores? Then the wire is a cache line's transfer.
+    /// Returns whether processes see one another's stores. If so, the wire is the transfer of a
+    /// cache line.
     bool shares_memory() const { return shares_memory_; }
 
-    /// An empty turn of the transport.
+    /// Progresses the transport while nothing is expected.
     void progress() { static_cast<void>(link_->resource().progress()); }
-    /// What who waits for a put does between two looks; false: it is of no use any more.
+    /// Does what a process that waits for a put does between two polls. Returns false once waiting
+    /// is useless.
     bool idle();
 
-    /// Of one successful post by active message, for profiles of single calls.
+    /// Posts one active message until a post succeeds; for profiles of single calls.
     Status post_message();
-    /// Until the peer's message has come.
+    /// Waits until the peer's message has arrived.
     Status await_message();
     Status barrier() { return link_->barrier(); }
 
@@ -76,7 +78,7 @@ class LowLevel {
     bool alive() const { return failure_.ok() && !link_->resource().failed(); }
     bool accepted(ucs_status_t status);
 
-    // One thing each, all of them collective.
+    // Each of these measures one thing; all are collective.
     void time_own_messages(std::size_t samples);
     void time_puts(std::size_t samples);
     void time_software(std::size_t samples);
@@ -98,13 +100,13 @@ class LowLevel {
     Stopwatch* stopwatch_ = nullptr;
     Rounds* rounds_ = nullptr;
     std::unique_ptr<UctLink> link_;
-    std::unique_ptr<Runtime> alone_;    ///< Of own_link_.
-    std::unique_ptr<UctLink> own_link_; ///< To itself: no line of it leaves this processor.
+    std::unique_ptr<Runtime> alone_;    ///< The runtime of own_link_.
+    std::unique_ptr<UctLink> own_link_; ///< To this process: its lines stay on one processor.
     std::uint64_t arrived_ = 0;
-    std::uint64_t sent_ = 0; ///< The number in what a put writes.
-    std::uint64_t seen_ = 0; ///< The number in what the peer's has written.
+    std::uint64_t sent_ = 0; ///< The latest number that a put has written.
+    std::uint64_t seen_ = 0; ///< The latest number that a put of the peer has written.
     std::uint64_t header_ = 7;
-    bool first_ = false; ///< Rank 0, which measures.
+    bool first_ = false; ///< Whether this is rank 0, which measures.
     bool puts_ = false;
     bool shares_memory_ = false;
     Status failure_;

@@ -23,7 +23,7 @@ Curve curve_of(const Model& model, const Key& key, std::string component) {
 }
 
 sim::Options options_of(const MessagePrices& prices) {
-    // The simulator knows one overhead for both ends: of their sum each path has as much.
+    // The simulator has one overhead for both ends; a path has it twice, which is the right sum.
     const cost::LogGp model = {.latency_ns = prices.flight_ns,
                                .overhead_ns = (prices.post_ns + prices.progress_ns) / 2};
     sim::Options options;

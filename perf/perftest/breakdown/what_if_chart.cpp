@@ -1,4 +1,4 @@
-// Curves of what_if.hpp as charts.
+// Draws the curves of what_if.hpp as charts.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace ucg::perftest::breakdown {
 
 namespace {
 
-// Pixels.
+// In pixels.
 constexpr double kLeft = 64;
 constexpr double kTop = 70;
 constexpr double kPlotWidth = 420;
@@ -19,7 +19,7 @@ constexpr double kLegendWidth = 380;
 constexpr double kLegendPitch = 18;
 constexpr double kPitch = kPlotHeight + 84;
 
-/// The curves of one subject, in a frame of their own.
+/// The chart of one subject: its curves in a frame.
 class Chart {
   public:
     Chart(std::vector<Curve> curves, double top) : curves_(std::move(curves)), top_(top) {

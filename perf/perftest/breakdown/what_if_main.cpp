@@ -1,4 +1,4 @@
-// The command `ucg_perftest what-if`: curves from what a breakdown has written.
+// The command `ucg_perftest what-if`: prints curves from what a breakdown has written.
 #include "perf/perftest/breakdown/breakdown.hpp"
 #include "perf/perftest/breakdown/report.hpp"
 #include "perf/perftest/breakdown/what_if.hpp"
@@ -34,7 +34,7 @@ ucg::Result<graph::Collective> collective_named(const std::string& text) {
                    text);
 }
 
-/// The latency of an active message, which a collective's messages take.
+/// Returns the model of an active message's latency, by which a collective's messages travel.
 const Model* message_latency(const Findings& findings) {
     for (const Section& section : findings.sections) {
         for (const Comparison& comparison : section.comparisons) {

@@ -21,17 +21,17 @@ namespace ucg::perftest {
 namespace {
 
 constexpr unsigned kPollsPerProgress = 1000;
-constexpr unsigned kPollsPerYield = 10000; ///< Should two be on one processor after all.
-constexpr unsigned kTripsPerTime = 16;     ///< Readings of the clock would lengthen a single one.
+constexpr unsigned kPollsPerYield = 10000; ///< In case two ranks are on one processor after all.
+constexpr unsigned kTripsPerTime = 16;     ///< Readings of the clock would prolong a single trip.
 constexpr unsigned kTripTimes = 128;
 constexpr unsigned kClockTurns = 64;
 constexpr int kCopyRounds = 15;
 constexpr std::uint64_t kBlockMin = 4096;
 constexpr std::uint64_t kBlockMax = 4 << 20;
-constexpr std::uint64_t kBlocksInAll = 256 << 20; ///< Of all ranks: then blocks are shorter.
-constexpr std::uint64_t kRoundBytes = 256 << 10;  ///< That a rank copies in a round, at least.
+constexpr std::uint64_t kBlocksInAll = 256 << 20; ///< Largest sum of all ranks' blocks.
+constexpr std::uint64_t kRoundBytes = 256 << 10;  ///< Least bytes that a rank copies in a round.
 
-/// Waits without a system call where each rank has a processor.
+/// Waits. Makes system calls only now and then where each rank has a processor.
 class Poll {
   public:
     Poll(bool yields, const std::function<void()>& progress)
@@ -41,7 +41,7 @@ class Poll {
         if (progress_ && polls_ % kPollsPerProgress == 0) {
             progress_();
         }
-        // No pause instruction: what it saves would be part of what is measured.
+        // There is no pause instruction: its time would become a part of what is measured.
         if (yields_ || polls_ % kPollsPerYield == 0) {
             ::sched_yield();
         }
@@ -55,7 +55,7 @@ class Poll {
 
 const std::function<void()> kNoProgress;
 
-/// Where rank 0's file can be opened by others of its host.
+/// The place where other processes of a host can open rank 0's file.
 struct FilePlace {
     std::uint64_t host = 0;
     std::int64_t process = 0;
@@ -72,7 +72,7 @@ FilePlace place_from(const std::string& bytes) {
     return place;
 }
 
-/// Processors that at least one rank may use, as far as the control group lets them.
+/// Returns the number of processors that at least one rank may use, as the control group limits it.
 unsigned cpu_count(const std::vector<std::string>& lists) {
     std::set<std::uint32_t> all;
     for (const std::string& list : lists) {
@@ -91,11 +91,12 @@ std::uint64_t block_max(Rank size) {
 
 } // namespace
 
-/// Each kind of word has a cache line of its own, each rank a line for a time and a block.
+/// The shared memory. Words of different purposes are on cache lines of their own, and each rank
+/// has a line for a time and a block.
 struct Board::Shared {
     alignas(kCacheLine) std::atomic<Rank> arrived;
     alignas(kCacheLine) std::atomic<unsigned> generation;
-    std::atomic<Ticks> start; ///< In the same line: when this generation begins.
+    std::atomic<Ticks> start; ///< Time at which this generation begins.
     alignas(kCacheLine) std::atomic<unsigned> ball;
     alignas(kCacheLine) std::array<std::atomic<Ticks>, 2> clocks;
     struct alignas(kCacheLine) Slot {
@@ -143,7 +144,7 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
             segment = joined.ok() ? std::move(*joined) : nullptr;
         }
     }
-    // Each rank may be bound to a processor of its own: together they have the union.
+    // Each rank may be bound to a processor of its own; together they have the union of these.
     const bool has = segment != nullptr && host != 0;
     const Result<std::vector<std::string>> cpus =
         runtime.exchange(has ? topo::format_ranges(topo::usable_cpus()) : "");
@@ -160,7 +161,7 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
 Board::Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields)
     : rank_(runtime.rank()), size_(runtime.size()), yields_(yields), segment_(std::move(segment)),
       shared_(*reinterpret_cast<Shared*>(segment_->base())) {
-    // Time for the news to reach every rank, one after the other.
+    // The time in which the last arrival becomes known to every rank, one after the other.
     if (!yields_ && size_ > 1 && clocks_agree()) {
         lead_ = static_cast<Ticks>(round_trip() * ticks_per_second()) * static_cast<Ticks>(size_);
     }
@@ -191,8 +192,8 @@ void Board::start_together(const std::function<void()>& progress) {
     }
 }
 
-/// Rank 0 and each other rank in turn hand one another what their clocks say: later than what was
-/// handed to them, if the clocks are one.
+/// Returns whether the ranks' clocks are one. Rank 0 and each of the other ranks alternately pass
+/// each other what their clocks say: it must be later than what was passed to them.
 bool Board::clocks_agree() {
     bool agree = true;
     for (Rank peer = 1; peer < size_; ++peer) {
@@ -270,7 +271,7 @@ double Board::copy_rate(std::uint64_t bytes) {
         const Ticks start = read_ordered();
         for (std::uint64_t copy = 0; copy < copies; ++copy) {
             std::memcpy(to.data(), from, block);
-            __asm__ volatile("" : : "r"(to.data()) : "memory"); // Each copy is made.
+            __asm__ volatile("" : : "r"(to.data()) : "memory"); // Keeps each copy.
         }
         const double seconds = nanoseconds(read_ordered() - start) * 1e-9;
         if (round >= 0) {

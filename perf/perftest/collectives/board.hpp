@@ -1,5 +1,6 @@
-// Memory that all processes of a run on one host see: a barrier for a common start, and what the
-// machine can do at all, a cache line to and fro and copies, beside which the results are set.
+// Memory that all processes of a run on one host share. It serves a barrier for a common start, and
+// measurements of what the machine can do at best, a cache line to and fro and copies, with which
+// results are compared.
 #pragma once
 
 #include <atomic>
@@ -14,31 +15,34 @@ namespace ucg::perftest {
 
 class Board {
   public:
-    /// Collective. Null, on all ranks, when the ranks are not all on one host; that is no failure.
+    /// Makes the shared memory. Collective. The result is null, on all ranks, when the ranks are
+    /// not all on one host; that is no failure.
     static Result<std::unique_ptr<Board>> create(Runtime& runtime);
 
-    /// Do ranks outnumber the processors that they may use? Then who waits gives way.
+    /// Returns whether ranks outnumber the processors that they may use. If so, a rank that waits
+    /// yields.
     bool yields() const { return yields_; }
 
     /// Returns when all ranks have called it. Every thousandth poll calls `progress`, if there is
-    /// one: peers may need it to leave what was before.
+    /// one, since peers may need it to finish what precedes the barrier.
     void barrier(const std::function<void()>& progress = {});
 
-    /// The same, and then on all ranks at one moment of their common clock. Where ranks outnumber
-    /// processors, or their clocks are found to differ, it is a barrier.
+    /// A barrier that returns on all ranks at the same moment of their common clock. Where ranks
+    /// outnumber processors, or their clocks are found to differ, it is a plain barrier.
     void start_together(const std::function<void()>& progress);
 
-    /// The median time for a cache line to go from rank 0 to rank 1 and back, in seconds; the same
-    /// on all ranks. Collective, takes less than a millisecond where each rank has a processor. 0
-    /// when there is one rank.
+    /// Returns the median time for a cache line to go from rank 0 to rank 1 and back, in seconds;
+    /// the same on all ranks; 0 with one rank. Takes less than a millisecond where each rank has a
+    /// processor. Collective.
     double round_trip();
 
-    /// Bytes per second that one rank copies out of its neighbour's memory while all ranks do so,
-    /// in blocks of about `bytes` bytes that stay in the cache if they fit there; the median over
-    /// some rounds, of the slowest rank. Collective.
+    /// Returns the bytes per second that one rank copies out of its neighbour's memory while all
+    /// ranks do so, in blocks of about `bytes` bytes that stay in the cache if they fit there. It
+    /// is the median over some rounds, of the slowest rank. Collective.
     double copy_rate(std::uint64_t bytes);
 
-    /// Of as many times on each rank, all ranks' longest by index. Collective.
+    /// Returns for each index the longest time of all ranks. All ranks give equally many times.
+    /// Collective.
     std::vector<float> slowest(const std::vector<float>& times);
 
   private:
@@ -54,7 +58,7 @@ class Board {
     bool yields_;
     std::unique_ptr<shm::Segment> segment_;
     Shared& shared_;
-    Ticks lead_ = 0; ///< From the last arrival to the common start; 0: there is none.
+    Ticks lead_ = 0; ///< Ticks from the last arrival to the common start; 0: none.
 };
 
 } // namespace ucg::perftest

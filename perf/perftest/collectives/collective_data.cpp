@@ -16,7 +16,8 @@ struct DatatypeRow {
     std::uint64_t bytes;
     bool integer;
 };
-/// Those of whole numbers that one word holds: data are small ones.
+/// The data types of whole numbers and floating-point numbers that fit into one word; data are
+/// small whole numbers.
 constexpr std::array<DatatypeRow, 10> kDatatypes = {{
     {UCG_DT_INT8, "int8", 1, true},
     {UCG_DT_INT16, "int16", 2, true},
@@ -60,7 +61,7 @@ std::uint64_t apply(ucg_op_t operation, std::uint64_t left, std::uint64_t right)
     return 0;
 }
 
-/// The bits of a whole number in a type.
+/// Returns the bits of a whole number in a type.
 std::uint64_t bits_of(ucg_datatype_t datatype, std::uint64_t number) {
     std::uint64_t bits = number;
     if (datatype == UCG_DT_FLOAT64) {
@@ -107,8 +108,8 @@ bool applies(ucg_op_t operation, ucg_datatype_t datatype) {
     return operation <= UCG_OP_MAX || row_of(datatype).integer;
 }
 
-/// A few small numbers, different from rank to rank and from element to element. Products have one
-/// factor that is not 1 in each element.
+/// Returns one of a few small numbers, different from rank to rank and from element to element. In
+/// a product, one factor of each element is not 1.
 std::uint64_t CollectiveData::contribution(Rank rank, std::uint64_t element) const {
     const auto number = static_cast<std::uint64_t>(rank);
     if (!shape.reduces) {
@@ -161,7 +162,7 @@ void CollectiveData::fill(Rank rank, std::span<std::byte> buffer) const {
 std::optional<CollectiveData::Difference>
 CollectiveData::check(Rank rank, std::span<const std::byte> received) const {
     if (shape.type == UCG_COLL_EXSCAN && rank == 0) {
-        return std::nullopt; // Nothing is promised.
+        return std::nullopt; // The result is undefined.
     }
     const std::uint64_t width = element_bytes(datatype);
     for (std::uint64_t element = 0; element < received.size() / width; ++element) {

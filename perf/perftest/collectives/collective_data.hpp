@@ -1,6 +1,6 @@
-// Numbers that ranks contribute to a collective, and what must come out of them: for the check of
-// results. Values are chosen so that no sum or product leaves the range of a floating-point type
-// exactly; integers wrap.
+// Numbers that ranks contribute to a collective, and the results that must come out, for the check
+// of results. Values are chosen so that every sum and product is exact in a floating-point type;
+// integers wrap.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace ucg::perftest {
 
-/// "float64" for UCG_DT_FLOAT64; empty for what has no name.
+/// Returns "float64" for UCG_DT_FLOAT64; empty for a type without a name.
 std::string_view name(ucg_datatype_t datatype);
 std::string_view name(ucg_op_t operation);
-/// Nothing for a name that is none of ucg.h's.
+/// Returns the type of this name; no value if ucg.h has no such name.
 std::optional<ucg_datatype_t> find_datatype(std::string_view name);
 std::optional<ucg_op_t> find_operation(std::string_view name);
 
 std::uint64_t element_bytes(ucg_datatype_t datatype);
-/// Logical and bitwise operators know integers alone.
+/// Returns whether the operator can be used: logical and bitwise operators apply to integers only.
 bool applies(ucg_op_t operation, ucg_datatype_t datatype);
 
 /// One collective call as all ranks make it, without buffers.
@@ -28,7 +28,7 @@ struct CollectiveData {
     const CollectiveShape& shape;
     Rank size = 1;
     Rank root = 0;
-    std::uint64_t count = 0; ///< Elements of a block.
+    std::uint64_t count = 0; ///< Elements of one block.
     ucg_datatype_t datatype = UCG_DT_FLOAT64;
     ucg_op_t operation = UCG_OP_SUM;
 
@@ -40,14 +40,15 @@ struct CollectiveData {
         return block_count(shape.receive, rank, root, size) * block_bytes();
     }
 
-    /// What `rank` sends, from its first element on. bcast's root sends from its receive buffer.
+    /// Sets `buffer` to what `rank` sends, from its first element on. The root of bcast sends from
+    /// its receive buffer.
     void fill(Rank rank, std::span<std::byte> buffer) const;
 
-    /// The first element in which what `rank` has received differs from what it must be.
+    /// The first element at which what `rank` has received differs from the right result.
     struct Difference {
         std::uint64_t element;
         std::uint64_t expected;
-        std::uint64_t found; ///< Both as the bits of the type.
+        std::uint64_t found; ///< Like `expected`, as the bits of the type.
     };
     std::optional<Difference> check(Rank rank, std::span<const std::byte> received) const;
 

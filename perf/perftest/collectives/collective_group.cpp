@@ -33,7 +33,7 @@ int exchange_for_group(void* arg, const void* send, void* receive, std::size_t b
     return 0;
 }
 
-/// How many processes of the run are where this one is, and which of them it is.
+/// The number of processes of the run that are where this one is, and its number among them.
 struct Here {
     std::uint32_t processes = 0;
     std::uint32_t rank = 0;
@@ -50,7 +50,8 @@ Result<Here> here(Runtime& runtime, std::uint64_t identity) {
                 static_cast<std::uint32_t>(std::count(all->begin(), before, mine))};
 }
 
-/// Processors are those of the kernel, which hosts may share.
+/// Returns the context's parameters. local_processes counts the processes under the same kernel,
+/// since hosts may share its processors; local_rank is the number on the host.
 Result<ucg_context_params_t> context_parameters(Runtime& runtime) {
     const Result<shm::HostFacts> facts = shm::read_host_facts();
     const Result<Here> by_kernel = here(runtime, facts ? shm::machine_identity(*facts) : 0);
@@ -82,8 +83,8 @@ Result<Config> configuration(const std::string& variable, const std::string& val
     return config;
 }
 
-/// What ucg_group_explain() prints: a line about the call, then one for each algorithm that can
-/// serve it, the cheapest first, with its name in front.
+/// Returns what ucg_group_explain() prints: a line about the call, then a line for each eligible
+/// algorithm, the cheapest first, which begins with its name.
 Result<std::string> explanation(ucg_group_h group, const ucg_coll_params_t& call) {
     char* text = nullptr;
     std::size_t bytes = 0;
@@ -101,14 +102,14 @@ Result<std::string> explanation(ucg_group_h group, const ucg_coll_params_t& call
     return lines;
 }
 
-/// The algorithms that can serve a call, and the one that does: the cheapest, which comes first, or
-/// the one that a variable asks for.
+/// The eligible algorithms of a call, and the one that serves it: the cheapest, which comes first,
+/// or the one that a variable asks for.
 struct Serving {
     std::vector<std::string> names;
     std::string chosen;
 };
 
-/// From the first word of each line but the first.
+/// Parses the explanation: the first word of each line but the first is a name.
 Serving serving(std::string_view lines) {
     Serving found;
     for (std::size_t at = lines.find('\n'); at != std::string_view::npos && at + 1 < lines.size();

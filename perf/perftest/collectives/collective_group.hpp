@@ -9,14 +9,14 @@
 
 namespace ucg::perftest {
 
-/// ok for UCG_OK; else `what` with the status in words.
+/// Returns ok for UCG_OK, else a failure with `what` and the status in words.
 Status status_of(ucg_status_t status, std::string_view what);
 
-/// Owns both. Used by the thread that made it.
+/// A context and a group, both owned. Used by the thread that made it.
 class CollectiveGroup {
   public:
-    /// Collective over all ranks of the run. `variable` of the configuration, such as "ALLREDUCE",
-    /// has `value` instead of what the environment says, unless it is empty.
+    /// Makes both. If `variable` of the configuration, such as "ALLREDUCE", is not empty, it has
+    /// `value` instead of what the environment says. Collective over all ranks of the run.
     static Result<std::unique_ptr<CollectiveGroup>>
     create(Runtime& runtime, const std::string& variable, const std::string& value);
     ~CollectiveGroup();
@@ -27,9 +27,9 @@ class CollectiveGroup {
     ucg_group_h group() const { return group_; }
     void progress() { ucg_context_progress(context_); }
 
-    /// The algorithm that serves a call: `wanted`, if it is not empty and can, else the one that a
-    /// variable asks for, or the planner's cheapest. Fails with unsupported, and the names of those
-    /// that can, when `wanted` cannot.
+    /// Returns the algorithm that serves a call: `wanted`, if it is not empty and is eligible, else
+    /// the one that a variable asks for, or the planner's cheapest. Fails with unsupported and the
+    /// names of the eligible ones when `wanted` is not eligible.
     Result<std::string> algorithm_of(const ucg_coll_params_t& call, std::string_view wanted) const;
 
   private:

@@ -11,13 +11,13 @@ namespace ucg::perftest {
 
 enum class CollectiveForm {
     blocking,    ///< ucg_coll_run()
-    nonblocking, ///< Each time prepared, started, tested until done and freed.
-    persistent,  ///< Prepared once, then started and waited for.
+    nonblocking, ///< Prepared, started, tested until done and freed each time.
+    persistent,  ///< Prepared once, then started and awaited each time.
 };
 inline constexpr std::array<CollectiveForm, 3> kCollectiveForms = {
     CollectiveForm::blocking, CollectiveForm::nonblocking, CollectiveForm::persistent};
 
-/// What stands behind the collective's name.
+/// Returns the suffix that a form adds to the collective's name.
 constexpr std::string_view suffix_of(CollectiveForm form) {
     switch (form) {
     case CollectiveForm::blocking: return "";
@@ -32,7 +32,7 @@ struct CollectiveName {
     CollectiveForm form = CollectiveForm::blocking;
 };
 
-/// "allreduce_persistent"; nothing for what is no test's name.
+/// Parses a test's name such as "allreduce_persistent"; returns no value if it is none.
 std::optional<CollectiveName> parse_collective_name(std::string_view name);
 
 } // namespace ucg::perftest

@@ -76,9 +76,9 @@ double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes)
     case UCG_COLL_BARRIER: return 0;
     // Each rank but the root gets the vector.
     case UCG_COLL_BCAST: return (ranks - 1) * block;
-    // One sum for each further operand; a single rank copies.
+    // One sum for each operand after the first; a single rank copies.
     case UCG_COLL_REDUCE: return (size > 1 ? ranks - 1 : 1) * block;
-    // The sums, which leave the result once; each further rank gets a copy.
+    // The sums, the last of which writes one result; each of the other ranks gets a copy of it.
     case UCG_COLL_ALLREDUCE: return (size > 1 ? 2 * (ranks - 1) : 1) * block;
     // `size` blocks of results, each of size - 1 sums.
     case UCG_COLL_REDUCE_SCATTER:
@@ -102,19 +102,19 @@ double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes)
 
 namespace {
 
-/// In blocks: of a host with `own` of all ranks, `others` being elsewhere.
+/// Returns the blocks of a host that has `own` of all ranks, while `others` are elsewhere.
 double link_blocks(const CollectiveShape& shape, double own, double others, double hosts,
                    bool has_root) {
     switch (shape.type) {
     case UCG_COLL_BARRIER: return 0;
-    // The vector comes in once, or goes out.
+    // The vector enters or leaves once.
     case UCG_COLL_BCAST:
     case UCG_COLL_REDUCE:
     case UCG_COLL_SCAN:
     case UCG_COLL_EXSCAN: return 1;
-    // Partial sums of all hosts' parts but one, then the results of these parts.
+    // Partial sums of all parts but the host's own, then the results of those parts.
     case UCG_COLL_ALLREDUCE: return 2 * (hosts - 1) / hosts;
-    // Sums for others go out, those of others for the own ranks come in.
+    // Sums for others leave, those of others for the host's own ranks enter.
     case UCG_COLL_REDUCE_SCATTER:
     case UCG_COLL_REDUCE_SCATTER_BLOCK:
     case UCG_COLL_ALLGATHER:
@@ -125,7 +125,7 @@ double link_blocks(const CollectiveShape& shape, double own, double others, doub
     case UCG_COLL_SCATTERV: return has_root ? others : own;
     case UCG_COLL_ALLTOALL:
     case UCG_COLL_ALLTOALLV: return own * others;
-    // A part of a ring has two ends.
+    // A section of a ring has two ends.
     case UCG_COLL_NEIGHBOR_ALLTOALLV: return 2;
     case UCG_COLL_LAST: break;
     }

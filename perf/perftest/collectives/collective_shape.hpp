@@ -1,4 +1,4 @@
-// What each collective takes and gives: lengths of its buffers, and how many bytes it must move.
+// The lengths of each collective's buffers, and how many bytes it must move.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace ucg::perftest {
 
-/// How a buffer is made up: of blocks of `count` elements.
+/// The number of blocks of `count` elements in a buffer.
 enum class Blocks {
     none,
-    one,       ///< On every rank.
-    two,       ///< The same, one for each neighbour in a ring.
-    each,      ///< One for each rank, on every rank.
-    root_one,  ///< The same, on the root alone.
-    root_each, ///< The same, on the root alone.
+    one,       ///< One block on every rank.
+    two,       ///< Two blocks on every rank, one for each neighbour in a ring.
+    each,      ///< One block for each rank, on every rank.
+    root_one,  ///< One block on the root alone.
+    root_each, ///< One block for each rank, on the root alone.
 };
 
 struct CollectiveShape {
@@ -29,29 +29,30 @@ struct CollectiveShape {
     Blocks receive;
     bool reduces;
     bool rooted;
-    bool vectors; ///< The v-variants and reduce_scatter: counts and displacements.
+    bool vectors; ///< Whether it has vectors: v-variants and reduce_scatter.
 };
 
-/// Of every ucg_coll_type_t, by its value.
+/// Returns the shape of every ucg_coll_type_t, indexed by its value.
 const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes();
 
-/// How many blocks the buffer has on a rank.
+/// Returns how many blocks the buffer has on a rank.
 std::uint64_t block_count(Blocks blocks, Rank rank, Rank root, Rank size);
 
-/// The bytes that NCCL's tests divide by time for the algorithm bandwidth: the whole vector, which
-/// of collectives with a block for each rank is all blocks together. `bytes`: of one block.
+/// Returns the bytes that NCCL's tests divide by time for the algorithm bandwidth: the whole
+/// vector, which for collectives with a block for each rank is all blocks together. `bytes` is the
+/// length of one block.
 double algorithm_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes);
 
-/// Bus bandwidth divided by algorithm bandwidth, as NCCL's tests define it: the part of the vector
-/// that the busiest link of a ring must carry.
+/// Returns bus bandwidth divided by algorithm bandwidth, as NCCL's tests define it: the part of the
+/// vector that the busiest link of a ring must carry.
 double bus_factor(const CollectiveShape& shape, Rank size);
 
-/// The bytes that processors must copy or sum at least, all ranks together. A sum of two vectors
-/// counts as many bytes as one vector has; that one's own block is copied, too, counts.
+/// Returns the least number of bytes that processors must copy or sum, all ranks together. A sum of
+/// two vectors counts as many bytes as one vector has. Copying a rank's own block counts, too.
 double least_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes);
 
-/// The bytes that some host must send, or receive, at least; `hosts`: that of each rank, numbered
-/// from 0. What ranks of a host have in common goes out and comes in once.
+/// Returns the least number of bytes that some host must send or receive. `hosts` is the host of
+/// each rank, numbered from 0. What ranks of a host have in common leaves and enters it once.
 double least_link_bytes(const CollectiveShape& shape, std::span<const std::size_t> hosts, Rank root,
                         std::uint64_t bytes);
 

@@ -17,7 +17,7 @@ namespace ucg::perftest {
 
 namespace {
 
-constexpr int kCheckedCalls = 3; ///< The first plans; the others find the plan.
+constexpr int kCheckedCalls = 3; ///< The first one plans; the others find its plan.
 
 std::string upper(std::string_view text) {
     std::string result(text);
@@ -26,7 +26,7 @@ std::string upper(std::string_view text) {
     return result;
 }
 
-/// A buffer of malloc() or of UCG's heap. Every byte has been written: pages are there.
+/// A buffer from malloc() or from UCG's heap. Every byte has been written, so that all pages exist.
 class Buffer {
   public:
     Buffer() = default;
@@ -40,7 +40,7 @@ class Buffer {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    /// `context`: null for malloc().
+    /// `context` is null for malloc().
     Status allocate(ucg_context_h context, std::uint64_t bytes) {
         bytes_ = bytes;
         if (bytes == 0) {
@@ -73,7 +73,7 @@ class Buffer {
     std::uint64_t bytes_ = 0;
 };
 
-/// Counts and displacements of the v-variants: equal blocks, one behind the other.
+/// Counts and displacements of the v-variants, for equal blocks that lie end to end.
 struct Vectors {
     std::vector<std::uint64_t> counts;
     std::vector<std::int64_t> displacements;
@@ -86,7 +86,8 @@ struct Vectors {
     }
 };
 
-/// Ranks form a ring: the first block goes down and comes from above, the second the other way.
+/// The neighbours in a ring: the first block goes down and comes from above, the second one the
+/// other way.
 struct Ring {
     std::array<int, 2> destinations = {};
     std::array<int, 2> sources = {};
@@ -116,7 +117,7 @@ class CollectiveTest : public Test {
         }
     }
 
-    /// Collective.
+    /// Connects and allocates. Collective.
     Status open() {
         if (Status status = open_group(); !status.ok()) {
             return status;
@@ -181,7 +182,7 @@ class CollectiveTest : public Test {
         }
         board_ = std::move(*board);
         if (board_ == nullptr) {
-            // A group of its own, so that its messages meet none of those that are measured.
+            // This group is separate, so that its messages do not mix with those that are measured.
             Result<std::unique_ptr<CollectiveGroup>> starter =
                 CollectiveGroup::create(runtime_, "", "");
             if (!starter.ok()) {
@@ -192,7 +193,8 @@ class CollectiveTest : public Test {
         return {};
     }
 
-    /// All ranks fail if one has no memory: the others would wait for it.
+    /// Allocates the buffers. All ranks fail if one has no memory, since the others would wait for
+    /// it.
     Status allocate() {
         const Rank rank = runtime_.rank();
         ucg_context_h heap = parameters_.collective.heap ? group_->context() : nullptr;
@@ -222,7 +224,7 @@ class CollectiveTest : public Test {
             call_.op = data_.operation;
         }
         if (data_.shape.vectors) {
-            vectors_.fill(std::max<Rank>(data_.size, 2), data_.count); // Two neighbours at least.
+            vectors_.fill(std::max<Rank>(data_.size, 2), data_.count); // At least two neighbours.
             call_.field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
             call_.send_counts = vectors_.counts.data();
             call_.recv_counts = vectors_.counts.data();
@@ -236,7 +238,7 @@ class CollectiveTest : public Test {
         }
     }
 
-    /// bcast's root has its data in the receive buffer.
+    /// Fills the receive buffer of bcast's root, which sends from there.
     void fill_root() {
         if (data_.shape.type == UCG_COLL_BCAST && runtime_.rank() == data_.root) {
             data_.fill(data_.root, receive_.bytes_of());
@@ -262,7 +264,7 @@ class CollectiveTest : public Test {
         status = ucg_coll_start(request);
         while (status == UCG_INPROGRESS) {
             status = ucg_coll_test(request);
-            // As ucg_coll_wait() does.
+            // ucg_coll_wait() yields here, too.
             if (status == UCG_INPROGRESS && board_ != nullptr && board_->yields()) {
                 ::sched_yield();
             }
@@ -312,8 +314,8 @@ class CollectiveTest : public Test {
     CollectiveName name_;
     CollectiveData data_;
     std::unique_ptr<CollectiveGroup> group_;
-    std::unique_ptr<Board> board_;             ///< Null where not all ranks are on one host ...
-    std::unique_ptr<CollectiveGroup> starter_; ///< ... and then this is not.
+    std::unique_ptr<Board> board_;             ///< Null where not all ranks are on one host,
+    std::unique_ptr<CollectiveGroup> starter_; ///< which is where this is not null.
     std::function<void()> progress_ = [this] { group_->progress(); };
     Buffer send_;
     Buffer receive_;
@@ -388,7 +390,7 @@ std::string_view description_of(CollectiveForm form) {
 
 std::span<const TestInfo> collective_tests() {
     static const auto tests = [] {
-        static std::deque<std::string> texts; // What string_views point at stays where it is.
+        static std::deque<std::string> texts; // string_views point at these.
         std::vector<TestInfo> made;
         for (const CollectiveShape& shape : collective_shapes()) {
             for (const CollectiveForm form : kCollectiveForms) {

@@ -1,11 +1,11 @@
-// Which host a process is on.
+// Identifies the host of a process.
 #pragma once
 
 #include <cstdint>
 
 namespace ucg::perftest {
 
-/// Equal on processes that share memory; 0: not known.
+/// Returns a number that is equal on processes that share memory; 0: it is not known.
 std::uint64_t host_identity();
 
 } // namespace ucg::perftest

@@ -19,12 +19,12 @@ using transport::Direction;
 using transport::Message;
 using transport::MessageState;
 
-constexpr std::uint32_t kGroup = 1; ///< The worker has no other.
+constexpr std::uint32_t kGroup = 1; ///< The worker has no other group.
 constexpr unsigned kTrips = 65;
-constexpr unsigned kTripsFirst = 8;      ///< That connect, and count for nothing.
-constexpr unsigned kPollsPerYield = 100; ///< Virtual hosts share processors.
+constexpr unsigned kTripsFirst = 8;      ///< Trips that connect, and do not count.
+constexpr unsigned kPollsPerYield = 100; ///< Virtual hosts may share processors.
 constexpr int kRateRounds = 9;
-constexpr std::uint64_t kRoundBytes = 2 << 20; ///< That a rank sends in a round, at least.
+constexpr std::uint64_t kRoundBytes = 2 << 20; ///< Least bytes that a rank sends in a round.
 constexpr std::uint64_t kMessageMin = 16 << 10;
 constexpr std::uint64_t kMessageMax = 1 << 20;
 
@@ -98,7 +98,7 @@ Status HostLinks::open() {
     return agree(runtime_, made.status());
 }
 
-/// Posts them and waits for all.
+/// Posts the messages and waits for all of them.
 Status HostLinks::stream(std::span<Message> messages) {
     transport_->post(messages);
     const auto is_posted = [](Message& message) {
@@ -130,7 +130,7 @@ Result<double> HostLinks::slowest(double seconds) {
     return seconds;
 }
 
-/// Rank 0 sends first; the times are its own.
+/// Exchanges a word with `peer`. Rank 0 sends first and measures the times.
 Status HostLinks::answer(Rank peer, std::vector<double>& seconds) {
     std::uint64_t word = 0;
     Status status;
@@ -154,7 +154,7 @@ Status HostLinks::answer(Rank peer, std::vector<double>& seconds) {
 Result<double> HostLinks::round_trip() {
     const auto other = std::ranges::find_if(hosts_, [&](std::size_t host) { return host != 0; });
     const auto peer = static_cast<Rank>(other - hosts_.begin());
-    Status status = slowest(0).status(); // All have come.
+    Status status = slowest(0).status(); // All ranks have arrived.
     std::vector<double> seconds;
     if (status.ok() && (runtime_.rank() == 0 || runtime_.rank() == peer)) {
         status = answer(runtime_.rank() == 0 ? peer : 0, seconds);
@@ -175,9 +175,10 @@ std::size_t HostLinks::least_senders() const {
     return *std::ranges::min_element(senders);
 }
 
-/// Each rank sends to the one that lies as many places further as the largest host has ranks, which
-/// is on another host unless that one has more than half of all. By turns all hosts send, or every
-/// second one: some links carry less each way when both are in use.
+/// Each rank sends to the rank that is as many places further as the largest host has ranks. That
+/// one is on another host unless a host has more than half of all ranks. In some rounds all hosts
+/// send, in others every second one, since some links carry less each way when both directions are
+/// in use.
 Result<double> HostLinks::rate(std::uint64_t bytes) {
     const std::uint64_t length = std::clamp(bytes, kMessageMin, kMessageMax);
     const std::uint64_t count = (kRoundBytes + length - 1) / length;
@@ -203,12 +204,12 @@ Result<double> HostLinks::rate(std::uint64_t bytes) {
                                     .direction = way == 0 ? Direction::send : Direction::recv});
             }
         }
-        if (Status status = slowest(0).status(); !status.ok()) { // All have come.
+        if (Status status = slowest(0).status(); !status.ok()) { // All have arrived.
             return status;
         }
         const Ticks start = read_ordered();
         const Status status = stream(messages);
-        // Who is done moves what others still wait for.
+        // A rank that is done progresses what others still wait for.
         const Result<double> took = slowest(nanoseconds(read_ordered() - start) * 1e-9);
         if (!took.ok()) {
             return took.status();

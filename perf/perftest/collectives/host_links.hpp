@@ -1,6 +1,6 @@
-// What the ways between hosts allow: a short message to another host and back, and the rate at
-// which every host sends while others do, over UCX as UCG's messages go. Where ranks
-// share no memory, the results are set beside these.
+// Measures what the links between hosts allow: a short message to another host and back, and the
+// rate at which every host sends while the others do, over UCX as UCG's messages go. Where ranks
+// share no memory, results are compared with these.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,36 @@
 
 namespace ucg::perftest {
 
-/// Which host each rank is on, as numbers from 0 in the order in which ranks name them first.
+/// Returns the host of each rank, as numbers from 0 in the order in which hosts first occur.
 std::vector<std::size_t> number_hosts(const std::vector<std::string>& identities);
 
 class HostLinks {
   public:
-    /// Collective. Null, on all ranks, when there is only one host; that is no failure.
+    /// Makes the connections. Collective. The result is null, on all ranks, when there is only one
+    /// host; that is no failure.
     static Result<std::unique_ptr<HostLinks>> create(Runtime& runtime);
     ~HostLinks();
     HostLinks(const HostLinks&) = delete;
     HostLinks& operator=(const HostLinks&) = delete;
 
-    /// The host of each rank.
+    /// Returns the host of each rank.
     const std::vector<std::size_t>& hosts() const { return hosts_; }
 
-    /// The median time for 8 bytes to go from rank 0 to the first rank of another host and back, in
-    /// seconds; the same on all ranks. Collective.
+    /// Returns the median time for 8 bytes to go from rank 0 to the first rank of another host and
+    /// back, in seconds; the same on all ranks. Collective.
     Result<double> round_trip();
 
-    /// Bytes per second that the host with the slowest link sends, while each rank sends messages
-    /// of about `bytes` to another host; the best of some rounds, since queues on the way may still
-    /// hold what came before, in some of which every second host only receives. Collective.
+    /// Returns the bytes per second that the host with the slowest link sends while each rank sends
+    /// messages of about `bytes` to another host. It is the best of some rounds, since queues on
+    /// the way may still hold earlier messages; in some rounds every second host only receives.
+    /// Collective.
     Result<double> rate(std::uint64_t bytes);
 
   private:
     HostLinks(Runtime& runtime, std::vector<std::size_t> hosts);
     Status open();
     std::size_t host_of(Rank rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
-    /// Of the hosts, the fewest ranks that send to another host.
+    /// Returns the least number, over all hosts, of ranks of a host that send to another host.
     std::size_t least_senders() const;
     Status stream(std::span<transport::Message> messages);
     Status answer(Rank peer, std::vector<double>& seconds);
@@ -49,8 +51,8 @@ class HostLinks {
 
     Runtime& runtime_;
     std::vector<std::size_t> hosts_;
-    std::vector<Rank> by_host_; ///< All ranks, those of a host together.
-    std::size_t most_ = 0;      ///< Of a host.
+    std::vector<Rank> by_host_; ///< All ranks, ordered by host.
+    std::size_t most_ = 0;      ///< The largest number of ranks of a host.
     std::unique_ptr<transport::ucx::UcxWorker> worker_;
     std::unique_ptr<transport::Transport> transport_;
     std::uint32_t sequence_ = 0;

@@ -4,7 +4,7 @@ namespace ucg::perftest {
 
 namespace {
 
-/// The code as one character, then the sentence.
+/// Returns the code as one character, followed by the sentence.
 std::string pack(const Status& status) {
     std::string text(1, static_cast<char>(status.code()));
     return text.append(status.message());
@@ -15,7 +15,7 @@ std::string pack(const Status& status) {
 Status agree(Runtime& runtime, const Status& mine) {
     const Result<std::vector<std::string>> all = runtime.exchange(pack(mine));
     if (!all) {
-        // A lost process explains less than what has already gone wrong here.
+        // A lost process explains less than a failure that occurred here before.
         return mine.ok() ? all.status() : mine;
     }
     for (const std::string& text : *all) {

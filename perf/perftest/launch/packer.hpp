@@ -1,4 +1,4 @@
-// Byte strings of any length in one, for an exchange of several addresses at a time.
+// Packs byte strings of any length into one, for an exchange of several addresses at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class Packer {
     std::string text_;
 };
 
-/// Takes the parts out in the order in which they were added. The peer runs this very program on
-/// the same kind of machine, and what it packed is whole.
+/// Takes the parts out in the order in which they were added. The text must be whole and packed by
+/// the same program on the same kind of machine.
 class Unpacker {
   public:
     explicit Unpacker(std::string_view text) : text_(text) {}

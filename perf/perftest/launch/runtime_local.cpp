@@ -25,15 +25,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After one process has failed, the others have so long to come to the same conclusion.
+/// After one process has failed, the others have this time to find it out, too.
 constexpr std::chrono::milliseconds kGrace{1000};
-constexpr int kInterrupted = 128; ///< Plus a signal's number: a shell's way to tell.
+constexpr int kInterrupted = 128; ///< Plus a signal's number, as shells report it.
 
 Status system_failure(std::string_view what) {
     return failure(Code::io_error, "{}: {}", what, std::strerror(errno));
 }
 
-/// Why a process failed, where its supervisor reads it.
+/// The reason why a process failed, for its supervisor.
 struct Note {
     Code code = Code::ok;
     std::array<char, 1020> text = {};
@@ -46,7 +46,7 @@ struct Note {
     }
 };
 
-/// One for each rank, in memory that parent and children share.
+/// A note for each rank, in memory that parent and children share.
 class Notes {
   public:
     static Result<Notes> create(Rank size) {
@@ -78,7 +78,7 @@ class Notes {
     std::size_t bytes_;
 };
 
-/// Holds back the signals that the supervisor waits for, until its end.
+/// Blocks the signals that the supervisor waits for, until the end of this object.
 class HeldSignals {
   public:
     HeldSignals() {
@@ -94,7 +94,7 @@ class HeldSignals {
 
     void release() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-    /// The next one, or 0 when none came in time.
+    /// Returns the next signal, or 0 when none came in time.
     int next(std::chrono::milliseconds timeout) const {
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(timeout);
         const timespec limit = {
@@ -109,7 +109,7 @@ class HeldSignals {
     sigset_t before_{};
 };
 
-/// A supervised run. Rank 0 is forked last and takes the inner ends of all connections along.
+/// A supervised run. Rank 0 is forked last and inherits the inner ends of all connections.
 class Crew {
   public:
     Crew(Rank size, Notes& notes)
@@ -150,9 +150,9 @@ class Crew {
     HeldSignals signals_;
     pid_t parent_ = 0;
     std::vector<pid_t> pids_; ///< By rank; 0: not started, or ended.
-    std::vector<int> lines_;  ///< Rank 0's, by rank.
+    std::vector<int> lines_;  ///< Those of rank 0, by rank.
     Rank first_failed_ = kNoRank;
-    bool killed_ = false; ///< Was that one ended by a signal?
+    bool killed_ = false; ///< Whether a signal ended that rank.
 };
 
 Status Crew::start(Rank rank, const std::function<Status(Runtime&)>& body) {
@@ -223,7 +223,7 @@ void Crew::end_all() {
     }
 }
 
-/// Takes note of one process's end.
+/// Records the end of a process.
 void Crew::note_end(Rank rank, int outcome) {
     const bool killed = WIFSIGNALED(outcome);
     if (!killed && WEXITSTATUS(outcome) == 0) {
@@ -236,7 +236,7 @@ void Crew::note_end(Rank rank, int outcome) {
     } else if (note.code == Code::ok) {
         note.write(Code::io_error, fmt::format("ended with status {}", WEXITSTATUS(outcome)));
     }
-    // That a peer is gone is a consequence: what it died of comes with it.
+    // The loss of a peer is a consequence; the peer's own note says why it died.
     const bool consequence = note.code == Code::unreachable;
     if (first_failed_ == kNoRank ||
         (notes_[first_failed_].code == Code::unreachable && !consequence)) {
@@ -245,7 +245,7 @@ void Crew::note_end(Rank rank, int outcome) {
     }
 }
 
-/// Whoever has ended; false when none is left.
+/// Records the processes that have ended. Returns false when none is left.
 bool Crew::reap() {
     bool any_left = false;
     for (Rank rank = 0; rank < size(); ++rank) {
@@ -285,7 +285,7 @@ int Crew::supervise() {
     return 1;
 }
 
-/// The first failure, and what other ranks say that is neither the same nor its consequence.
+/// Prints the first failure, and what other ranks say unless it is the same or a consequence.
 void Crew::report() const {
     std::vector<std::string_view> said;
     const auto text_of = [this](Rank rank) { return std::string_view(notes_[rank].text.data()); };
@@ -311,13 +311,13 @@ void Crew::report() const {
     }
 }
 
-/// Each process but rank 0 holds two files in the launcher.
+/// Raises the limit of open files: each process but rank 0 needs two in the launcher.
 void allow_files(Rank size) {
     rlimit limit{};
     const rlim_t wanted = static_cast<rlim_t>(size) + 64;
     if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
         limit.rlim_cur = std::min(limit.rlim_max, wanted);
-        ::setrlimit(RLIMIT_NOFILE, &limit); // What this does not give, socketpair() will miss.
+        ::setrlimit(RLIMIT_NOFILE, &limit); // If this is too few, socketpair() fails.
     }
 }
 
@@ -330,7 +330,7 @@ Result<int> run_local(Rank size, const std::function<Status(Runtime&)>& body) {
         return notes.status();
     }
     allow_files(size);
-    ticks_per_second(); // Measured once for all of them.
+    ticks_per_second(); // Measured once for all ranks.
     std::fflush(nullptr);
     Crew crew(size, *notes);
     if (Status status = crew.start(body); !status.ok()) {

@@ -1,4 +1,4 @@
-// The local launcher: all processes of a run are forked here, without MPI, and supervised.
+// The local launcher: it forks all processes of a run here, without MPI, and supervises them.
 #pragma once
 
 #include "perf/perftest/runtime.hpp"
@@ -9,12 +9,12 @@ namespace ucg::perftest {
 constexpr Rank kLocalRanksMax = 1024;
 
 /// Forks `size` processes that each run `body`, waits until all have ended, and returns the exit
-/// status that is right for the caller's process. This process only supervises: when one of them
-/// fails or is killed, it says on standard error which one and why and ends the others; Ctrl-C and
-/// other requests to end do so too (the status is 128 plus the signal's number then). When it dies
-/// itself, they die with it. What all ranks say alike is printed once.
+/// status for the caller's process. This process only supervises. When one of the processes fails
+/// or is killed, it says on standard error which one and why, and ends the others; it also ends
+/// them at Ctrl-C and other requests to end (the status is then 128 plus the signal's number). When
+/// it dies itself, they die with it. A message that all ranks give alike is printed once.
 ///
-/// Fails when processes or their connections cannot be made; then none is left.
+/// Fails when processes or their connections cannot be made; then no process is left.
 /// REQUIRES: no other threads; 1 <= size <= kLocalRanksMax.
 Result<int> run_local(Rank size, const std::function<Status(Runtime&)>& body);
 

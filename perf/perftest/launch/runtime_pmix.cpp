@@ -16,7 +16,7 @@ Status status_of(pmix_status_t status, std::string_view what) {
                          "PMIx: {}: {}", what, PMIx_Error_string(status));
 }
 
-/// Where the end of a fence is told, by a thread of PMIx's own.
+/// A fence, whose end a thread of PMIx reports.
 struct Fence {
     std::atomic<bool> done = false;
     pmix_status_t status = PMIX_SUCCESS;
@@ -38,7 +38,8 @@ class PmixRuntime : public Runtime {
     Rank rank() const override { return static_cast<Rank>(self_.rank); }
     Rank size() const override { return size_; }
 
-    /// Put under a key that is new each time, commit, fence that collects, get.
+    /// Puts `mine` under a key that is new each time, commits, calls a fence that collects, and
+    /// gets.
     Result<std::vector<std::string>> exchange(std::string_view mine,
                                               const std::function<void()>& progress) override {
         const std::string key = fmt::format("ucg_perftest.{}", turn_++);
@@ -62,7 +63,7 @@ class PmixRuntime : public Runtime {
   private:
     static Status put(const std::string& key, std::string_view mine) {
         std::string bytes(mine);
-        bytes.push_back('\0'); // An object of no bytes is none.
+        bytes.push_back('\0'); // An object without bytes would be missing.
         pmix_value_t value;
         PMIX_VALUE_CONSTRUCT(&value);
         value.type = PMIX_BYTE_OBJECT;
@@ -89,7 +90,7 @@ class PmixRuntime : public Runtime {
             status = PMIx_Fence_nb(&all, 1, &info, 1, Fence::finish, &fence);
             while (status == PMIX_SUCCESS && !fence.done.load(std::memory_order_acquire)) {
                 progress();
-                ::sched_yield(); // The launcher's and PMIx's own threads need processors too.
+                ::sched_yield(); // Threads of the launcher and of PMIx need processors, too.
             }
             status = status == PMIX_SUCCESS ? fence.status : status;
         }

@@ -7,11 +7,11 @@
 
 namespace ucg::perftest {
 
-/// Was this process started by a launcher that offers PMIx?
+/// Returns whether a launcher that offers PMIx started this process.
 bool pmix_is_there();
 
-/// Fails with unsupported in a build without PMIx. When a process is lost, its launcher ends the
-/// others.
+/// Joins the processes that the launcher has started. Fails with unsupported in a build without
+/// PMIx. When a process is lost, the launcher ends the others.
 Result<std::unique_ptr<Runtime>> join_by_pmix();
 
 } // namespace ucg::perftest

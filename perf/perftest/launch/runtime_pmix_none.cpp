@@ -1,4 +1,4 @@
-// Instead of runtime_pmix.cpp in a build without PMIx.
+// Replaces runtime_pmix.cpp in a build without PMIx.
 #include <cstdlib>
 
 #include "perf/perftest/launch/runtime_pmix.hpp"

@@ -27,11 +27,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A server that is just being started is found nevertheless.
+/// The time for which a client tries to connect to a server that may just be starting.
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr useconds_t kRetryUs = 50'000;
 constexpr time_t kGreetingSeconds = 10;
-/// Of a lost peer the exchange that meets it knows more: it has so long to tell.
+/// The time in which an exchange may report a lost peer, of which it knows more than the watcher.
 constexpr int kGraceMs = 1000;
 constexpr std::string_view kProtocol = "ucg_perftest";
 
@@ -59,8 +59,8 @@ Result<Addresses> resolve(const SocketPlace& place) {
     return Addresses(found);
 }
 
-/// What both sides say first: a text of fixed length, so that whoever says something else is told
-/// apart without waiting for more. Words are separated by blanks.
+/// What both sides say first: a text of fixed length, so that a stranger can be recognised without
+/// waiting for more bytes. Its words are separated by blanks.
 using Greeting = std::array<char, 128>;
 
 Greeting greeting(std::string_view text) {
@@ -74,7 +74,7 @@ bool send_greeting(int line, const Greeting& mine) {
            static_cast<ssize_t>(mine.size());
 }
 
-/// Empty when there is none in time.
+/// Returns the peer's greeting; empty when none arrives in time.
 std::string receive_greeting(int line) {
     const timeval limit = {.tv_sec = kGreetingSeconds, .tv_usec = 0};
     ::setsockopt(line, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -87,7 +87,8 @@ std::string receive_greeting(int line) {
     return theirs.data();
 }
 
-/// After the greeting waits have no end, and nothing short is held back.
+/// Prepares a connection for use after the greeting: waits have no limit, and short data are sent
+/// at once.
 void make_ready(int line) {
     const timeval none = {};
     ::setsockopt(line, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none));
@@ -126,7 +127,7 @@ class Watcher {
   private:
     void watch(Rank rank, const std::vector<int>& lines) const {
         std::vector<pollfd> files = {{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-        for (const int line : lines) { // A negative one is passed over.
+        for (const int line : lines) { // poll() ignores negative ones.
             files.push_back({.fd = line, .events = POLLRDHUP, .revents = 0});
         }
         while (::poll(files.data(), files.size(), -1) < 0 && errno == EINTR) {
@@ -166,10 +167,10 @@ class ConnectedRuntime : public SocketRuntime {
 
   private:
     StarRuntime star_;
-    Watcher watcher_; ///< Behind what it watches.
+    Watcher watcher_; ///< After what it watches.
 };
 
-/// Until destroyed or released.
+/// Sockets that are closed by the destructor unless they are released.
 class Lines {
   public:
     explicit Lines(std::size_t count) : lines_(count, -1) {}
@@ -207,7 +208,7 @@ Result<shm::Descriptor> listen_at(const SocketPlace& place) {
     return listener;
 }
 
-/// Greets whoever has come; false for somebody else than a client of ours, who is told on standard
+/// Greets a client. Returns false if it is no client of this program, which it reports on standard
 /// error.
 bool greet_client(int line, const std::string& from, Rank rank, Rank size) {
     const std::string said = receive_greeting(line);
@@ -229,7 +230,7 @@ bool greet_client(int line, const std::string& from, Rank rank, Rank size) {
     return false;
 }
 
-/// Until one of ours comes.
+/// Accepts connections until one is from a client of this program.
 Result<int> accept_client(int listener, Rank rank, Rank size) {
     for (;;) {
         sockaddr_storage address = {};
@@ -278,7 +279,7 @@ Result<int> connect_to(const SocketPlace& place) {
     }
 }
 
-/// The two numbers behind the version in the server's greeting.
+/// Parses the two numbers behind the version in the server's greeting.
 bool parse_place(std::string_view text, Rank& rank, Rank& size) {
     const char* end = text.data() + text.size();
     const auto first = std::from_chars(text.data(), end, rank);

@@ -1,5 +1,5 @@
-// Processes that find one another by TCP, as ucx_perftest's do: a server waits at a port, clients
-// know its host.
+// Processes that find one another by TCP, as ucx_perftest's do: a server waits at a port, and
+// clients know its host.
 #pragma once
 
 #include <memory>
@@ -9,26 +9,30 @@
 
 namespace ucg::perftest {
 
-/// Where the server is.
+/// The address of the server.
 struct SocketPlace {
-    std::string host; ///< Of a client; the server has none.
+    std::string host; ///< The server's host, for a client; empty on the server.
     std::uint32_t port = 13337;
     bool ipv6 = false;
 };
 
 /// A star of connections with the server, rank 0, in the middle. When a peer is lost while nothing
-/// is exchanged, amid a measurement, the process says so on standard error and exits with status 1.
+/// is exchanged, as in a measurement, the process says so on standard error and exits with status
+/// 1.
 class SocketRuntime : public Runtime {
   public:
-    /// All have come to the end: peers that leave are not lost any more. Collective.
+    /// Tells all that the run is over: peers that leave from then on do not count as lost.
+    /// Collective.
     virtual Status farewell() = 0;
 };
 
-/// Rank 0 of `size`: waits, without end, until all clients have come, and says on standard output
-/// who came. Whoever is none of ours, or of another version, is told so, and waiting goes on.
+/// Makes rank 0 of `size`. Waits, without a limit, until all clients have connected, and prints
+/// each of them on standard output. A client that is not a rank of this program, or of another
+/// version, is told so, and the wait goes on.
 Result<std::unique_ptr<SocketRuntime>> serve(const SocketPlace& place, Rank size);
 
-/// Another rank: the server says which. Fails with the host's or the port's name and the reason.
+/// Makes another rank, whose number the server assigns. Fails with the host's or the port's name
+/// and the reason.
 Result<std::unique_ptr<SocketRuntime>> connect(const SocketPlace& place);
 
 } // namespace ucg::perftest

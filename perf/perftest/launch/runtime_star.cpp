@@ -12,16 +12,18 @@ namespace ucg::perftest {
 
 namespace {
 
-/// What a process gives in one exchange has some KiB; a longer text was not sent by one of ours.
+/// The longest text of an exchange. A process gives some KiB; a longer text is not from this
+/// program.
 constexpr std::uint64_t kTextMax = std::uint64_t{1} << 30;
-/// With a progress function nobody sleeps; where processes outnumber processors they take turns.
+/// With a progress function no process sleeps. Where processes outnumber processors they must
+/// yield.
 constexpr unsigned kTurnsPerYield = 64;
 
 void append_number(std::string& text, std::uint64_t number) {
     text.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-/// The number at the beginning of `text`, which is taken off; `text` is long enough.
+/// Removes the number at the beginning of `text` and returns it. REQUIRES: `text` is long enough.
 std::uint64_t take_number(std::string_view& text) {
     std::uint64_t number = 0;
     std::memcpy(&number, text.data(), sizeof(number));
@@ -35,8 +37,8 @@ std::string frame(std::string_view text) {
     return bytes.append(text);
 }
 
-/// What remains to be sent to one peer and to be received from it. Messages are a length and so
-/// many bytes.
+/// What remains to be sent to one peer and to be received from it. A message is a length, followed
+/// by as many bytes.
 class Transfer {
   public:
     Transfer(int fd, Rank peer, std::string_view out, bool expects)
@@ -50,8 +52,8 @@ class Transfer {
     }
     std::string text() && { return std::move(in_).substr(kHeader); }
 
-    /// Moves what can be moved without waiting; false when the peer is gone. What it said before,
-    /// why perhaps, is received nevertheless.
+    /// Moves what can be moved without waiting. Returns false when the peer is gone; what it said
+    /// before, such as the reason, is received nevertheless.
     bool move() {
         if (!send_some()) {
             if (!expects_) {
@@ -105,11 +107,11 @@ class Transfer {
     Rank peer_;
     std::string_view out_;
     bool expects_;
-    std::string in_;         ///< The header, then the text behind it.
+    std::string in_;         ///< The header, then the text.
     std::size_t filled_ = 0; ///< Bytes of `in_` that have arrived.
 };
 
-/// Until all are done. The rank that is gone, if one is, else kNoRank.
+/// Moves all transfers to their ends. Returns the rank that is gone, or kNoRank.
 Rank move_all(std::vector<Transfer>& transfers, const std::function<void()>& progress) {
     std::vector<pollfd> waiting;
     for (unsigned turn = 1;; ++turn) {
@@ -139,7 +141,8 @@ Rank move_all(std::vector<Transfer>& transfers, const std::function<void()>& pro
     }
 }
 
-/// Rank 0's answer: the rank that is lost (kNoRank: none), then each text behind its length.
+/// Returns rank 0's answer: the rank that is lost (kNoRank: none), then each text behind its
+/// length.
 std::string answer(Rank lost, const std::vector<std::string>& texts) {
     std::string bytes;
     append_number(bytes, static_cast<std::uint64_t>(static_cast<std::int64_t>(lost)));

@@ -6,10 +6,10 @@
 
 namespace ucg::perftest {
 
-/// Owns the sockets. Rank 0 has one for each rank, the others have one that leads to rank 0.
+/// Owns the sockets. Rank 0 has a socket for each rank, the others have one that leads to rank 0.
 class StarRuntime : public Runtime {
   public:
-    /// `lines`: of rank 0 by rank, its own entry -1; of another rank a single one.
+    /// `lines` are sockets: on rank 0 by rank, with -1 for itself; on another rank a single one.
     StarRuntime(Rank rank, Rank size, std::vector<int> lines);
     ~StarRuntime() override;
     StarRuntime(const StarRuntime&) = delete;
@@ -34,7 +34,7 @@ class StarRuntime : public Runtime {
     Rank rank_;
     Rank size_;
     std::vector<int> lines_;
-    Rank lost_ = kNoRank; ///< Once one is lost, every further exchange fails at once.
+    Rank lost_ = kNoRank; ///< A rank that is lost; then every exchange fails at once.
 };
 
 } // namespace ucg::perftest

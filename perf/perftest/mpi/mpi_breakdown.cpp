@@ -1,7 +1,7 @@
-// What short messages of MPI cost, by the calls that the paper of breakdown.md times: MPI_Isend,
-// the MPI_Wait of an MPI_Irecv whose message lies there, windows of MPI_Isend and MPI_Waitall, and
-// the latency that a ping-pong observes. Two ranks; rank 0 prints JSON that `ucg_perftest breakdown
-// --mpi FILE` reads. Knows nothing of this project but the timer.
+// Times short messages of MPI by the calls that the paper behind `ucg_perftest breakdown` times:
+// MPI_Isend, the MPI_Wait of an MPI_Irecv whose message has already arrived, windows of MPI_Isend
+// and MPI_Waitall, and the latency that a ping-pong observes. Two ranks; rank 0 prints JSON that
+// `ucg_perftest breakdown --mpi FILE` reads. Of this project it uses only the timer.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +20,7 @@ using ucg::perftest::Ticks;
 
 constexpr int kWindow = 64;
 constexpr int kTag = 1;
-/// Until a message that was sent lies at its receiver.
+/// The time in which a message that was sent arrives at its receiver.
 constexpr double kUnderWaySeconds = 30e-6;
 
 double median_of(std::vector<double> values) {
@@ -29,7 +29,7 @@ double median_of(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-/// Nanoseconds of a tick, by MPI's own clock.
+/// Returns the nanoseconds of a tick, by MPI's own clock.
 double tick_ns() {
     const double start = MPI_Wtime();
     const Ticks first = read_ordered();
@@ -39,7 +39,7 @@ double tick_ns() {
     return elapsed * 1e9 / static_cast<double>(read_ordered() - first);
 }
 
-/// Above ten times the median are interruptions.
+/// Returns the mean without interruptions, which are times above ten times the median.
 double undisturbed_mean(std::vector<Ticks> times) {
     std::sort(times.begin(), times.end());
     const Ticks limit = 10 * times[times.size() / 2];
@@ -99,8 +99,8 @@ class Measurement {
                2;
     }
 
-    /// Of a window, for each message: all posts, what MPI_Waitall then takes, and both in windows
-    /// of which nothing else is timed.
+    /// Times of a window per message: all posts, the MPI_Waitall that follows, and both together in
+    /// windows of which nothing else is timed.
     struct Window {
         double posts;
         double waitall;
@@ -136,7 +136,7 @@ class Measurement {
     }
 
   private:
-    /// Rank 0 does `turn`, which sends and receives; rank 1 answers.
+    /// Times a ping-pong. Rank 0 runs `turn`, which sends and receives; rank 1 answers.
     template <typename Turn>
     double ping_pong(Turn turn) {
         MPI_Barrier(MPI_COMM_WORLD);

@@ -245,8 +245,8 @@ void UcpLink::close_endpoint() {
 }
 
 UcpLink::~UcpLink() {
-    // A process that is lost is reported where it was missed first. Without it an orderly close
-    // would never end; the worker's end drops the endpoint.
+    // The first call that missed a lost process reports it. Without the peer an orderly close would
+    // never end; the end of the worker drops the endpoint.
     const bool complete = barrier().ok();
     remote_key_.reset();
     if (complete) {

@@ -2,8 +2,8 @@
 // with memory to send from and memory that the peer can reach. Transports are chosen as for every
 // program over UCP: by UCX_TLS and UCX_NET_DEVICES.
 //
-// Everything is given back when the link ends; that is collective, since neither side may close
-// what the other still uses.
+// Everything is released when the link ends. That is collective, since neither side may close what
+// the other still uses.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace ucg::perftest {
 
-/// What is asked of UCP.
+/// What a test asks of UCP.
 struct UcpOptions {
     std::uint64_t features = 0;   ///< UCP_FEATURE_*
-    std::size_t buffer_bytes = 0; ///< Of the memory sent from, and of that received into.
-    bool error_handling = false;  ///< Endpoints that report the peer's loss.
+    std::size_t buffer_bytes = 0; ///< Length of source() and of target().
+    bool error_handling = false;  ///< Whether endpoints report the loss of the peer.
     bool nonblocking_registration = false;
 };
 
@@ -44,13 +44,13 @@ class UcpMemory {
 
 using UcpRemoteKey = transport::ucx::Owned<ucp_rkey_h, ucp_rkey_destroy>;
 
-/// Used by one thread.
+/// A connection to the peer and the memory of both. Used by one thread.
 class UcpLink {
   public:
     /// Connects rank r of two with the other one, or the only rank with itself, and completes the
     /// wire-up. Collective; fails alike on all ranks.
     static Result<std::unique_ptr<UcpLink>> open(Runtime& runtime, const UcpOptions& options);
-    /// Collective, unless a process is lost.
+    /// Waits for the peer: collective, unless a process is lost.
     ~UcpLink();
     UcpLink(const UcpLink&) = delete;
     UcpLink& operator=(const UcpLink&) = delete;
@@ -59,20 +59,21 @@ class UcpLink {
     ucp_ep_h endpoint() const { return endpoint_; }
     const UcpMemory& source() const { return *source_; }
     const UcpMemory& target() const { return *target_; }
-    /// Of the peer's target(); the key is null unless one-sided features were asked for.
+    /// The address and the key of the peer's target(). The key is null unless one-sided features
+    /// were asked for.
     std::uint64_t remote_address() const { return remote_address_; }
     ucp_rkey_h remote_key() const { return remote_key_.get(); }
 
-    /// A null `callback` takes the handler away.
+    /// Sets the handler of active messages; a null `callback` removes it.
     Status set_am_handler(unsigned id, ucp_am_recv_callback_t callback, void* argument,
                           unsigned flags) const;
 
     unsigned progress() const { return ucp_worker_progress(worker_.get()); }
     Status flush() const;
-    /// Returns when the peer has called it too; progresses meanwhile.
+    /// Returns when the peer has called it, too; progresses meanwhile.
     Status barrier() const;
 
-    /// Has UCX reported that the peer is lost? Only with error_handling.
+    /// Returns whether UCX has reported that the peer is lost. Only with error_handling.
     bool failed() const { return failed_; }
     /// REQUIRES: failed().
     Status failure_status() const;

@@ -1,6 +1,6 @@
-// One operation of a UCP test, started and awaited again and again: the part of the measured loops
-// that is the same in all of them. Command and variant are template arguments, so that a loop calls
-// UCX and nothing else indirectly.
+// One operation of a UCP test, started and awaited repeatedly: the part that all measured loops
+// have in common. Command and variant are template arguments, so that a loop makes no indirect
+// calls but those into UCX.
 #pragma once
 
 #include <cstring>
@@ -17,22 +17,22 @@ enum class UcpCommand { tag, tag_sync, put, get, add, fetch_add, swap, compare_s
 constexpr bool is_atomic(UcpCommand command) {
     return command >= UcpCommand::add && command <= UcpCommand::compare_swap;
 }
-/// Does it reach the peer's memory without a receive?
+/// Returns whether the operation reaches the peer's memory without a receive.
 constexpr bool is_one_sided(UcpCommand command) {
     return command >= UcpCommand::put && command <= UcpCommand::compare_swap;
 }
 
-/// How the peer learns of an operation, where there is a choice.
+/// How the peer detects an operation, where there is a choice.
 enum class UcpVariant : unsigned {
     plain = 0,
     wildcard_tag = 1,           ///< -C
     probe = 2,                  ///< -U
-    wildcard_tag_and_probe = 3, ///< Both.
-    receive_data = 4,           ///< Of streams: -r recv_data
-    idle = 8,                   ///< Of one-sided operations: -o
+    wildcard_tag_and_probe = 3, ///< -C and -U
+    receive_data = 4,           ///< For streams: -r recv_data
+    idle = 8,                   ///< For one-sided operations: -o
 };
 
-/// What is opened for a UCP test.
+/// The objects that a UCP test needs.
 struct UcpSetup {
     std::unique_ptr<UcpLink> link;
     Parameters parameters;
@@ -97,7 +97,8 @@ class UcpOperation {
                    : Status(Code::io_error, std::string("UCP: ") + ucs_status_string(refused_));
     }
 
-    /// Both buffers' last bytes get this number; a put moves it, and the peer waits for it.
+    /// Sets the last byte of both buffers to this number. A put transfers that byte, and the peer
+    /// waits for it.
     void reset(std::uint8_t number) {
         if constexpr (is_one_sided(command)) {
             *source_last_ = number;
@@ -105,7 +106,7 @@ class UcpOperation {
         }
     }
 
-    /// Starts it, when fewer than -O are incomplete.
+    /// Starts the operation once fewer than -O are incomplete.
     bool send(std::uint8_t number) {
         wait_for_sends(outstanding_max_);
         if constexpr (command == UcpCommand::put && kind == TestKind::ping_pong) {
@@ -114,7 +115,7 @@ class UcpOperation {
         return started(post(&zero_, send_), sends_);
     }
 
-    /// Prepares for one message, or awaits it where that is how it is received.
+    /// Prepares to receive one message; where the command needs it, waits for the message instead.
     bool receive(std::uint8_t number) {
         if constexpr (kTag) {
             return receive_tag();
@@ -131,7 +132,7 @@ class UcpOperation {
         }
     }
 
-    /// Return when fewer than `most` are incomplete.
+    /// Return when fewer than `most` operations are incomplete.
     bool wait_for_sends(int most) {
         while (sends_ >= most && !failed()) {
             progress();
@@ -145,7 +146,8 @@ class UcpOperation {
         return !failed();
     }
 
-    /// The end of a stream that only its sender can tell: the number arrives behind all others.
+    /// Ends a stream of which only the sender knows the end: the number arrives behind all other
+    /// bytes.
     bool send_last(std::uint8_t number) {
         if constexpr (is_one_sided(command) && command != UcpCommand::get) {
             note_status(ucp_worker_fence(worker_));
@@ -180,7 +182,7 @@ class UcpOperation {
     static constexpr ucp_tag_t kTagMask = kWildcard ? 0 : ~ucp_tag_t{0};
     static constexpr unsigned kMessageId = 1;
 
-    /// What UCP is given as buffer and count.
+    /// Buffer and count as UCP takes them.
     struct Buffer {
         void* buffer = nullptr;
         std::size_t count = 0;
@@ -236,7 +238,7 @@ class UcpOperation {
     }
     void note(const Status& status) { note_status(status.ok() ? UCS_OK : UCS_ERR_IO_ERROR); }
 
-    /// Counts what is not complete yet; false when UCX refused it.
+    /// Counts the operation if it is not complete yet. Returns false if UCX refused it.
     bool started(ucs_status_ptr_t request, int& count) {
         if (UCS_PTR_IS_PTR(request)) {
             ++count;
@@ -246,7 +248,7 @@ class UcpOperation {
         return request == nullptr;
     }
 
-    /// `operand`: of atomic operations; compare-and-swap swaps in what lies at the reply buffer.
+    /// `operand` is for atomic operations; compare-and-swap swaps in the value at the reply buffer.
     ucs_status_ptr_t post(const std::uint64_t* operand, const ucp_request_param_t& parameters) {
         if constexpr (command == UcpCommand::tag) {
             return ucp_tag_send_nbx(endpoint_, source_.buffer, source_.count, kTagValue,
@@ -289,7 +291,7 @@ class UcpOperation {
                        receives_);
     }
 
-    /// Waits for data that UCP owns, and gives it back.
+    /// Waits for data in memory that UCP owns, and releases it.
     bool receive_stream_data() {
         std::size_t total = 0;
         while (total < bytes_ && !failed()) {
@@ -306,7 +308,8 @@ class UcpOperation {
         return !failed();
     }
 
-    /// A stream delivers what it has; only lists must be filled in one call.
+    /// Receives by parts, since a stream delivers what it has; only lists must be filled in one
+    /// call.
     bool receive_stream() {
         const bool list = !target_.list.empty();
         ucp_request_param_t parameters = receive_;
@@ -389,7 +392,7 @@ class UcpOperation {
     std::size_t bytes_;
     std::vector<std::byte> header_;
     int sends_ = 0;
-    int receives_ = 0; ///< Below zero when messages come before they are expected.
+    int receives_ = 0; ///< Below zero when messages arrive before they are expected.
     int outstanding_max_;
     ucs_status_t refused_ = UCS_OK;
     std::uint64_t zero_ = 0;

@@ -11,7 +11,7 @@ namespace ucg::perftest {
 
 namespace {
 
-/// What buffers end with: before a ping-pong, during a stream, and at its end.
+/// The last byte of the buffers: before a ping-pong, during a stream, and at its end.
 constexpr std::uint8_t kNothing = 255;
 constexpr std::uint8_t kStreaming = 0;
 constexpr std::uint8_t kLast = 1;
@@ -160,7 +160,7 @@ std::uint64_t features(UcpCommand command, const Parameters& parameters) {
     }
 }
 
-/// How many may be incomplete unless -O says so.
+/// Returns how many operations may be incomplete unless -O is given.
 constexpr unsigned window(UcpCommand command, TestKind kind) {
     const bool many = command == UcpCommand::tag || command == UcpCommand::tag_sync ||
                       command == UcpCommand::put || command == UcpCommand::am;
@@ -205,7 +205,7 @@ Result<std::unique_ptr<Test>> open(Runtime& runtime, const Parameters& parameter
         status = check_sizes(command, parameters);
     }
     if (!status.ok()) {
-        return status; // The same on all ranks: it depends on the parameters alone.
+        return status; // All ranks know it: it depends on the parameters alone.
     }
     UcpOptions options;
     options.features = features(command, parameters);

@@ -8,7 +8,7 @@
 
 namespace ucg::perftest {
 
-/// In the order of ucx_perftest's help.
+/// Returns the tests in the order of ucx_perftest's help.
 std::vector<TestInfo> ucp_tests();
 
 } // namespace ucg::perftest

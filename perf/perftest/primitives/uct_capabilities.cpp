@@ -9,13 +9,13 @@ namespace ucg::perftest {
 
 namespace {
 
-/// What UCX says of one operation in one layout.
+/// What UCX reports about one operation in one layout.
 struct Capability {
     const char* name;
     std::uint64_t flag;
     std::size_t bytes_min;
     std::size_t bytes_max;
-    std::size_t entries_max; ///< Of a scatter-gather list.
+    std::size_t entries_max; ///< In a scatter-gather list.
 };
 
 constexpr std::size_t kNoList = std::numeric_limits<std::size_t>::max();
@@ -96,7 +96,7 @@ Status check_capability(const UctResource& resource, const Capability& needed,
     return {};
 }
 
-/// The header is the first part of the message.
+/// Checks the header, which is the first part of the message.
 Status check_header(const UctResource& resource, const Parameters& parameters) {
     const std::size_t header = parameters.uct_header;
     const std::size_t limit = resource.attributes().cap.am.max_hdr;

@@ -1,5 +1,5 @@
-// What a UCT interface must offer for a test with certain parameters, checked before anything is
-// connected.
+// Checks, before anything is connected, whether a UCT interface offers what a test with certain
+// parameters needs.
 #pragma once
 
 #include "perf/perftest/primitives/uct_link.hpp"
@@ -17,7 +17,7 @@ constexpr bool is_atomic(UctCommand command) {
 /// The largest -W: sequence numbers of one byte must tell old from new.
 inline constexpr unsigned kWindowMax = 127;
 
-/// Ok, or a sentence that names what the parameters or the interface lack.
+/// Returns ok, or a failure whose sentence names what the parameters or the interface lack.
 Status check_uct(const UctResource& resource, UctCommand command, const Parameters& parameters);
 
 } // namespace ucg::perftest

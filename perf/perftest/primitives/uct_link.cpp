@@ -31,7 +31,7 @@ std::vector<uct_md_resource_desc_t> query_domains(uct_component_h component) {
     return domains;
 }
 
-/// A domain that cannot be opened offers nothing: this machine may lack its device.
+/// Opens a domain. One that cannot be opened is null, since this machine may lack its device.
 transport::ucx::UctDomain open_domain(uct_component_h component, const char* name) {
     uct_md_config_t* config = nullptr;
     if (uct_md_config_read(component, nullptr, nullptr, &config) != UCS_OK) {
@@ -239,7 +239,8 @@ Result<std::unique_ptr<UctLink>> UctLink::connect(Runtime& runtime,
     return link;
 }
 
-/// Where endpoints connect to one another, ours must exist before its address can be given.
+/// Makes the endpoint first where endpoints connect to one another: it must exist before its
+/// address can be given.
 Status UctLink::create_endpoint(std::string& address) {
     if ((resource_->attributes().cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) == 0) {
         return {};
@@ -327,7 +328,7 @@ Status UctLink::barrier() const {
 }
 
 UctLink::~UctLink() {
-    // A process that is lost is reported where it was missed first.
+    // The first call that missed a lost process reports it.
     static_cast<void>(barrier());
     if (key_.rkey != UCT_INVALID_RKEY) {
         uct_rkey_release(resource_->component(), &key_);

@@ -1,7 +1,7 @@
 // A UCT interface opened by the names of its transport and device, its memory, and the connection
-// to the other process of a pair (or of a process to itself). UCP has no part in it.
+// to the other process of a pair (or of a process to itself). UCP is not used.
 //
-// Everything is given back when the objects end; UctLink's end is collective, since neither side
+// Everything is released when the objects end. The end of UctLink is collective, since neither side
 // may close what the other still uses.
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace ucg::perftest {
 
-/// A memory domain, a worker and an interface of it; connected to nobody. Used by one thread.
+/// A memory domain, a worker and an interface of it, without connections. Used by one thread.
 class UctResource {
   public:
-    /// Names as `ucx_info -d` has them. A pair that this machine lacks fails with a list of what
-    /// there is.
+    /// Opens the transport and the device that `ucx_info -d` names so. Fails with a list of what
+    /// exists if this machine has no such pair.
     static Result<std::unique_ptr<UctResource>> open(const std::string& transport,
                                                      const std::string& device);
 
@@ -33,16 +33,16 @@ class UctResource {
     const uct_md_attr_t& domain_attributes() const { return domain_attributes_; }
     const std::string& name() const { return name_; } ///< "posix/memory"
 
-    /// Does the domain give keys for its memory, to others too?
+    /// Returns whether the domain gives keys for its memory, for use by other processes, too.
     bool has_keys() const {
         return (domain_attributes_.cap.flags & (UCT_MD_FLAG_ALLOC | UCT_MD_FLAG_REG)) != 0;
     }
 
     unsigned progress() const { return uct_worker_progress(worker_.get()); }
-    /// Completes what was sent to everybody.
+    /// Completes everything that was sent, to any peer.
     Status flush() const;
 
-    /// Has UCX reported that the peer is lost? Looked at in loops that wait for it.
+    /// Returns whether UCX has reported that the peer is lost. Checked in loops that wait for it.
     bool failed() const { return failed_; }
     /// REQUIRES: failed().
     Status failure_status() const;
@@ -66,11 +66,11 @@ class UctResource {
     uct_md_attr_t domain_attributes_{};
 };
 
-/// Memory that an interface can send from and receive into, registered with its domain where that
-/// registers. Must end before its interface.
+/// Memory that an interface can send from and receive into, registered with its domain if the
+/// domain registers memory. Must end before its interface.
 class UctMemory {
   public:
-    /// `flags`: UCT_MD_MEM_*, beside all kinds of access.
+    /// Allocates memory for all kinds of access. `flags` are further UCT_MD_MEM_* flags.
     static Result<std::unique_ptr<UctMemory>> allocate(const UctResource& resource,
                                                        std::size_t bytes, unsigned flags);
     ~UctMemory() { uct_iface_mem_free(&memory_); }
@@ -86,7 +86,7 @@ class UctMemory {
     uct_allocated_memory_t memory_;
 };
 
-/// A connection to the peer, and the key of the memory that it has opened to us.
+/// A connection to the peer, and the key of the memory that it has made accessible.
 class UctLink {
   public:
     /// Connects rank r of two with the other one, or the only rank with itself. `target` is the
@@ -96,20 +96,20 @@ class UctLink {
                                                     std::unique_ptr<UctResource> resource,
                                                     std::unique_ptr<UctMemory> target,
                                                     std::unique_ptr<UctMemory> source = nullptr);
-    /// Collective, unless a process is lost.
+    /// Waits for the peer: collective, unless a process is lost.
     ~UctLink();
     UctLink(const UctLink&) = delete;
     UctLink& operator=(const UctLink&) = delete;
 
     const UctResource& resource() const { return *resource_; }
     const UctMemory& target() const { return *target_; }
-    /// REQUIRES: connect() got one.
+    /// REQUIRES: connect() was given a source.
     const UctMemory& source() const { return *source_; }
     uct_ep_h endpoint() const { return endpoint_.get(); }
     std::uint64_t remote_address() const { return remote_address_; }
     uct_rkey_t remote_key() const { return key_.rkey; }
 
-    /// Returns when the peer has called it too; progresses meanwhile.
+    /// Returns when the peer has called it, too; progresses meanwhile.
     Status barrier() const;
 
   private:
@@ -128,8 +128,8 @@ class UctLink {
     uct_rkey_bundle_t key_{UCT_INVALID_RKEY, nullptr, nullptr};
 };
 
-/// The rank that a primitive test's rank talks to; fails unless there are two processes, or one
-/// that shall talk to itself.
+/// Returns the rank that a rank of a primitive test talks to. Fails unless there are two processes,
+/// or one and `loopback` is true.
 Result<Rank> find_peer(const Runtime& runtime, bool loopback);
 
 } // namespace ucg::perftest

@@ -1,6 +1,6 @@
-// One operation of a UCT test, posted again and again: the part of the measured loops that is the
-// same in all of them. Command and layout are template arguments, so that a loop calls UCX and
-// nothing else indirectly.
+// One operation of a UCT test, posted repeatedly: the part that all measured loops have in common.
+// Command and layout are template arguments, so that a loop makes no indirect calls but those into
+// UCX.
 #pragma once
 
 #include <cstring>
@@ -12,15 +12,15 @@
 
 namespace ucg::perftest {
 
-/// Messages carry their number, modulo 256.
+/// The number that a message carries, modulo 256.
 using Sequence = std::uint8_t;
 
-/// Is `a` later than `b`? Right while they are less than 128 apart.
+/// Returns whether `a` is later than `b`; right while they are less than 128 apart.
 inline bool is_after(Sequence a, Sequence b) {
     return static_cast<std::int8_t>(static_cast<Sequence>(a - b)) > 0;
 }
 
-/// What is opened for a UCT test.
+/// The objects that a UCT test needs.
 struct UctSetup {
     std::unique_ptr<UctLink> link;
     Parameters parameters;
@@ -61,7 +61,7 @@ inline ucs_status_t compare_swap(uct_ep_h endpoint, std::uint64_t compared, std:
 
 } // namespace atomic
 
-/// `one_sided`: whoever waits for the peer does not progress.
+/// `one_sided`: a process that waits for the peer does not progress.
 template <UctCommand command, UctLayout layout, bool one_sided>
 class UctOperation {
   public:
@@ -92,12 +92,12 @@ class UctOperation {
     std::byte* source() const { return source_; }
     std::byte* target() const { return target_; }
     std::size_t bytes() const { return bytes_; }
-    /// From the first byte sent to behind the last.
+    /// Returns the bytes from the first one sent to the end of the last.
     std::size_t extent() const { return extent_; }
-    /// The number of the latest active message, which progress() writes.
+    /// Returns the number of the latest active message, which progress() writes.
     volatile Sequence* received() { return &received_; }
 
-    /// REQUIRES: everything posted has been flushed.
+    /// Forgets earlier operations. REQUIRES: everything posted has been flushed.
     void reset() {
         sends_ = 0;
         completion_ = {nullptr, 1, UCS_OK};
@@ -121,8 +121,9 @@ class UctOperation {
         }
     }
 
-    /// Posts it, progressing until there is room; false when it never will be (see status()).
-    /// `completion`: null, or completion() for operations that wait_for_window() counts.
+    /// Posts the operation, progressing until there is room. Returns false when there never will be
+    /// (see status()). `completion` is null, or completion() for operations that wait_for_window()
+    /// counts.
     bool send(Sequence current, Sequence previous, uct_completion_t* completion) {
         for (;;) {
             const ucs_status_t status = post(current, previous, completion);
@@ -146,7 +147,7 @@ class UctOperation {
     }
     uct_completion_t* completion() { return &completion_; }
 
-    /// Returns when fewer than -O counted operations are incomplete.
+    /// Returns when fewer counted operations than -O allows are incomplete.
     void wait_for_window() const {
         while (static_cast<unsigned>(completion_.count - 1) >= outstanding_max_ && !failed()) {
             progress();
@@ -155,10 +156,11 @@ class UctOperation {
 
   private:
     static constexpr std::uint8_t kMessageId = 5;
-    /// A send that completes at once progresses only once in so many times.
+    /// A send that completes at once progresses only every kSendsPerProgress times.
     static constexpr unsigned kSendsPerProgress = 16;
 
-    /// The header of a zero-copy message is taken from the beginning of the first entry.
+    /// Sets the list of buffers. The header of a zero-copy message is taken from the beginning of
+    /// its first entry.
     void fill_list(const Parameters& parameters, uct_mem_h handle) {
         const bool apart = command == UctCommand::am && layout == UctLayout::zero_copy;
         std::size_t skipped = apart ? header_bytes_ : 0;
@@ -228,7 +230,7 @@ class UctOperation {
         }
     }
 
-    /// The target's value goes from `previous` to `current`.
+    /// Changes the target's value from `previous` to `current`.
     template <typename Word>
     ucs_status_t post_atomic(Sequence current, Sequence previous, uct_completion_t* completion) {
         auto* result = reinterpret_cast<Word*>(source_);

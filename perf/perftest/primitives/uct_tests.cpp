@@ -10,10 +10,10 @@ namespace ucg::perftest {
 
 namespace {
 
-/// Ends a stream that is not acknowledged; targets hold 0 until then.
+/// The number that ends a stream that is not acknowledged; targets hold 0 until then.
 constexpr Sequence kLast = 2;
 
-/// A peer that is waited for from time to time only, in nanoseconds.
+/// The time between two checks for a peer that is checked only now and then, in nanoseconds.
 constexpr double kLookInterval = 1e6;
 
 constexpr Sequence before(Sequence number) {
@@ -29,7 +29,8 @@ class UctTest : public Test {
     const UctSetup& setup() const { return setup_; }
     bool is_first() const { return setup_.rank == 0; }
 
-    /// The end of a run, in the measured time: everything has arrived. Beyond it: the peer's, too.
+    /// Ends a run: completes all that was sent, as a part of the measured time, then waits for the
+    /// peer.
     Status finish(Recorder& recorder, const Status& found) const {
         Status status = found;
         if (status.ok()) {
@@ -43,7 +44,7 @@ class UctTest : public Test {
     UctSetup setup_;
 };
 
-/// Two processes answer one another.
+/// Two processes that answer one another.
 template <UctCommand command, UctLayout layout, bool one_sided>
 class UctPingPong final : public UctTest {
   public:
@@ -74,7 +75,8 @@ class UctPingPong final : public UctTest {
     }
 
   private:
-    /// Of a put, which may arrive piece by piece, the last byte.
+    /// Returns where a message's arrival shows: for a put, which may arrive in pieces, at its last
+    /// byte.
     volatile Sequence* arrival() {
         if (command == UctCommand::am) {
             return operation_.received();
@@ -103,13 +105,14 @@ class UctPingPong final : public UctTest {
     volatile Sequence* arrived_ = nullptr;
 };
 
-/// Which operations are counted until they complete: those that UCT may return as incomplete.
+/// Returns whether operations are counted until they complete, as those are that UCT may return as
+/// incomplete.
 constexpr bool has_window(UctCommand command, UctLayout layout) {
     return command == UctCommand::get || command > UctCommand::add ||
            (command != UctCommand::add && layout == UctLayout::zero_copy);
 }
 
-/// The last rank sends active messages, and rank 0 acknowledges them: a window of -W.
+/// The last rank sends active messages, and rank 0 acknowledges them, with a window of -W.
 template <UctCommand command, UctLayout layout, bool one_sided>
 class UctMessageStream final : public UctTest {
   public:
@@ -186,7 +189,7 @@ class UctMessageStream final : public UctTest {
     UctOperation<command, layout, one_sided> operation_;
 };
 
-/// The last rank puts, gets or changes; rank 0 has nothing to do but to progress for it.
+/// The last rank puts, gets or changes remote memory; rank 0 only progresses for it.
 template <UctCommand command, UctLayout layout, bool one_sided>
 class UctRemoteStream final : public UctTest {
   public:
@@ -228,13 +231,14 @@ class UctRemoteStream final : public UctTest {
         if constexpr (kGets) {
             *reinterpret_cast<volatile Sequence*>(operation_.target()) = kLast;
         } else {
-            operation_.wait_for_window(); // What is on its way without a copy keeps its contents.
+            operation_.wait_for_window(); // A source that is sent without a copy must not change.
             *reinterpret_cast<volatile Sequence*>(operation_.source()) = kLast;
             post(kLast);
         }
     }
 
-    /// A getter writes nothing here: its target is looked at from time to time.
+    /// Waits for the end. A getter writes nothing here, so that its target is read from time to
+    /// time.
     void receive() {
         const std::byte* at = kGets ? operation_.source() : operation_.target();
         Ticks looked = read_unordered();
@@ -259,7 +263,7 @@ std::unique_ptr<Test> make(UctSetup setup) {
     return std::make_unique<Loop<command, layout, false>>(std::move(setup));
 }
 
-/// REQUIRES: check_uct() is content.
+/// REQUIRES: check_uct() has returned ok.
 template <template <UctCommand, UctLayout, bool> class Loop, UctCommand command>
 std::unique_ptr<Test> make(UctSetup setup) {
     const UctLayout layout = setup.parameters.uct_layout;

@@ -7,7 +7,7 @@
 
 namespace ucg::perftest {
 
-/// In the order of ucx_perftest's help.
+/// Returns the tests in the order of ucx_perftest's help.
 std::vector<TestInfo> uct_tests();
 
 } // namespace ucg::perftest

@@ -1,5 +1,6 @@
 // Where the costs come from. Files and environment are of this test alone.
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -185,6 +186,15 @@ TEST_CASE("profile file: one that was merely found may be wrong", "[profile]") {
     REQUIRE(loaded.ok());
     CHECK(loaded->profile == builtin_costs_here().profile);
     CHECK(loaded->path.empty());
+}
+
+TEST_CASE("profile file: one that is too long is told of, whatever failed before", "[profile]") {
+    const Home home;
+    home.file("config/ucg/profile.toml", std::string((1 << 20) + 1, '#'));
+    errno = ENOENT; // Of something else.
+    const Result<LoadedProfile> loaded = load_profile("");
+    REQUIRE(loaded.ok());
+    CHECK(loaded->complaint.find("found more than 1048576 bytes") != std::string::npos);
 }
 
 } // namespace

@@ -56,20 +56,20 @@ class UncountedFlagSlot final : public transport::FlagSlots {
     explicit UncountedFlagSlot(transport::FlagSlots& inner) : inner_(inner) {}
 
     std::uint64_t bytes_max() const override { return inner_.bytes_max(); }
-    bool share(const transport::FlagSlotTurn& turn, const std::byte* data,
+    bool share(const transport::FlagSlotSequence& sequence, const std::byte* data,
                std::uint64_t bytes) override {
         const Pause pause;
-        return inner_.share(turn, data, bytes);
+        return inner_.share(sequence, data, bytes);
     }
-    std::size_t look(const transport::FlagSlotTurn& turn,
+    std::size_t poll(const transport::FlagSlotSequence& sequence,
                      std::span<const transport::FlagSlotRead> reads,
                      const std::byte** places) override {
-        return inner_.look(turn, reads, places);
+        return inner_.poll(sequence, reads, places);
     }
     std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
-    void finish(std::uint64_t turn) override { inner_.finish(turn); }
+    void finish(std::uint64_t sequence) override { inner_.finish(sequence); }
     bool broken() const override { return inner_.broken(); }
 
   private:

@@ -47,12 +47,12 @@ class Holding final : public transport::Transport, public transport::FlagSlots {
     transport::FlagSlots* flag_slots() override { return this; }
 
     std::uint64_t bytes_max() const override { return 64; }
-    bool share(const transport::FlagSlotTurn& /*turn*/, const std::byte* /*data*/,
+    bool share(const transport::FlagSlotSequence& /*sequence*/, const std::byte* /*data*/,
                std::uint64_t /*bytes*/) override {
         ++shares;
         return has_room;
     }
-    std::size_t look(const transport::FlagSlotTurn& /*turn*/,
+    std::size_t poll(const transport::FlagSlotSequence& /*sequence*/,
                      std::span<const transport::FlagSlotRead> /*reads*/,
                      const std::byte** /*places*/) override {
         return 0;
@@ -60,7 +60,7 @@ class Holding final : public transport::Transport, public transport::FlagSlots {
     std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
-    void finish(std::uint64_t /*turn*/) override {}
+    void finish(std::uint64_t /*sequence*/) override {}
     bool broken() const override { return broken_; }
 
     std::size_t posted() const { return held_.size(); }
@@ -166,9 +166,10 @@ TEST_CASE("engine: a collective that may have read what a failed peer wrote fail
     CHECK(engine.idle());
 }
 
-TEST_CASE("engine: only a schedule of flag slots takes turns of the flag slot", "[engine]") {
-    CHECK(Rank0(by_flag_slots()).program.flag_slot != nullptr);
-    CHECK(Rank0(by_messages()).program.flag_slot == nullptr);
+TEST_CASE("engine: only a schedule of flag slots takes sequence numbers of the flag slots",
+          "[engine]") {
+    CHECK(Rank0(by_flag_slots()).program.flag_slots != nullptr);
+    CHECK(Rank0(by_messages()).program.flag_slots == nullptr);
 }
 
 TEST_CASE("engine: a collective whose messages have failed posts none again", "[engine][failed]") {

@@ -95,6 +95,11 @@ TEST_CASE("graph: pictures show ranks, ops and messages", "[graph][dot]") {
     CHECK(dot.find("label=\"0: recv from 0 output[0:8]\"") != std::string::npos);
     CHECK(dot.find("r0_0 -> r1_0") != std::string::npos);
     CHECK(to_dot(std::span(schedules).first(1)).find("->") == std::string::npos);
+    const auto shares = test::programs({test::request(Collective::bcast, 2, 8)},
+                                       "rank flag_slot 8\n share input[0:8]\n"
+                                       "rank flag_slot 0\n copy flag_slot@0[0:8] -> output[0:8]");
+    CHECK(to_dot(shares).find("  r0_0 -> r1_0 [") != std::string::npos);
+    CHECK(to_dot(std::span(shares).last(1)).find("-> r1_0 [") == std::string::npos);
 }
 
 } // namespace

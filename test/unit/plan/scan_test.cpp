@@ -90,7 +90,7 @@ TEST_CASE("plan: while bytes of a scan are on their links, no processor is kept"
     }
 }
 
-TEST_CASE("plan: exchanges announce what they have before they copy", "[plan]") {
+TEST_CASE("plan: exchanges send their RTS before they copy", "[plan]") {
     const topo::Placement placement = place(Layout::one_host, 4);
     const cost::Profile profile = profile_for(Prices::usual);
     const Facts facts{placement, profile};

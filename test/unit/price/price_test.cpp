@@ -49,7 +49,7 @@ TEST_CASE("price: bytes in lines of their own come after two lines and a first p
           Approx(cost::message_ns(profile().level(distance), 5000) + price::turn_ns(profile(), 2)));
 }
 
-TEST_CASE("price: on a host long messages are announced and copied once", "[price]") {
+TEST_CASE("price: on a host long messages are copied once after an RTS", "[price]") {
     const Messages messages(profile(), topo::Distance::host);
     const price::MessagePrice price = messages.price(kLong, Source::settled);
     CHECK(price.terms.total_ns() ==

@@ -45,7 +45,8 @@ TEST_CASE("shm/cooperative_copy: pieces cover a message once, whatever its lengt
     CHECK(cooperative.close(3, bytes) == bytes - back);
 }
 
-TEST_CASE("shm/cooperative_copy: nobody claims of another turn, nor of a closed message", "[shm]") {
+TEST_CASE("shm/cooperative_copy: nobody claims of another sequence number, nor of a closed message",
+          "[shm]") {
     constexpr std::uint64_t kBytes = 1 << 20;
     CooperativeCopy cooperative{};
     CHECK_FALSE(cooperative.claim(End::sender, 0, of_length(kBytes))); // Zeros: nothing is open.
@@ -77,17 +78,17 @@ TEST_CASE(
     CHECK(cooperative.target().address == 200);
 }
 
-TEST_CASE("shm/cooperative_copy: a message that is over is nobody's, whatever its turn's number",
+TEST_CASE("shm/cooperative_copy: a message that is over is nobody's, whatever its sequence number",
           "[shm]") {
     CooperativeCopy cooperative{};
-    constexpr std::uint64_t kTurn = 5;
+    constexpr std::uint64_t kSequence = 5;
     constexpr std::uint64_t kBytes = 1 << 20;
-    cooperative.open(kTurn, of_length(kBytes), {});
-    REQUIRE(cooperative.claim(End::receiver, kTurn, of_length(kBytes))); // Half is left.
-    CHECK(cooperative.close(kTurn + 1, kBytes) == 0);                    // Another's: left alone.
-    CHECK(cooperative.close(kTurn, kBytes) == 0);
-    CHECK_FALSE(cooperative.claim(End::sender, kTurn, of_length(kBytes)));
-    CHECK_FALSE(cooperative.claim(End::sender, kTurn + (1 << 15), of_length(kBytes)));
+    cooperative.open(kSequence, of_length(kBytes), {});
+    REQUIRE(cooperative.claim(End::receiver, kSequence, of_length(kBytes))); // Half is left.
+    CHECK(cooperative.close(kSequence + 1, kBytes) == 0); // Another's: left alone.
+    CHECK(cooperative.close(kSequence, kBytes) == 0);
+    CHECK_FALSE(cooperative.claim(End::sender, kSequence, of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(End::sender, kSequence + (1 << 15), of_length(kBytes)));
 }
 
 TEST_CASE(
@@ -109,7 +110,7 @@ TEST_CASE(
 TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte comes once",
           "[shm]") {
     constexpr std::uint64_t kBytes = 200000;
-    constexpr std::uint64_t kTurns = 200;
+    constexpr std::uint64_t kSequences = 200;
     CooperativeCopy cooperative{};
     std::vector<std::uint8_t> source(kBytes);
     std::vector<std::uint8_t> target(kBytes);
@@ -120,9 +121,10 @@ TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte 
         }
     };
     std::thread sender([&] {
-        for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
-            while (taken.load(std::memory_order_acquire) < turn) {
-                if (const auto piece = cooperative.claim(End::sender, turn, of_length(kBytes))) {
+        for (std::uint64_t sequence = 1; sequence <= kSequences; ++sequence) {
+            while (taken.load(std::memory_order_acquire) < sequence) {
+                if (const auto piece =
+                        cooperative.claim(End::sender, sequence, of_length(kBytes))) {
                     copy(*piece);
                     cooperative.piece_pushed(piece->length, true);
                 } else {
@@ -132,12 +134,12 @@ TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte 
         }
     });
     std::uint64_t wrong = 0;
-    for (std::uint64_t turn = 1; turn <= kTurns; ++turn) {
-        std::fill(source.begin(), source.end(), static_cast<std::uint8_t>(turn));
+    for (std::uint64_t sequence = 1; sequence <= kSequences; ++sequence) {
+        std::fill(source.begin(), source.end(), static_cast<std::uint8_t>(sequence));
         std::fill(target.begin(), target.end(), std::uint8_t{0});
-        cooperative.open(turn, of_length(kBytes), {});
+        cooperative.open(sequence, of_length(kBytes), {});
         std::uint64_t own = 0;
-        while (const auto piece = cooperative.claim(End::receiver, turn, of_length(kBytes))) {
+        while (const auto piece = cooperative.claim(End::receiver, sequence, of_length(kBytes))) {
             copy(*piece);
             own += piece->length;
         }
@@ -145,10 +147,10 @@ TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte 
             std::this_thread::yield();
         }
         for (const std::uint8_t byte : target) {
-            wrong += byte == static_cast<std::uint8_t>(turn) ? 0 : 1;
+            wrong += byte == static_cast<std::uint8_t>(sequence) ? 0 : 1;
         }
-        cooperative.close(turn, kBytes);
-        taken.store(turn, std::memory_order_release);
+        cooperative.close(sequence, kBytes);
+        taken.store(sequence, std::memory_order_release);
     }
     sender.join();
     CHECK(wrong == 0);

@@ -34,10 +34,10 @@ struct FlagSlots {
     }
 };
 
-/// What `rank` shares in a turn: nothing at times, else short or long.
-std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t turn, std::size_t rank,
+/// What `rank` shares under a sequence number: nothing at times, else short or long.
+std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t sequence, std::size_t rank,
                                 std::uint64_t bytes_max) {
-    std::mt19937_64 random(seed * 1000003 + turn * 131 + rank);
+    std::mt19937_64 random(seed * 1000003 + sequence * 131 + rank);
     const std::uint64_t length =
         random() % 2 == 0 ? random() % (kFlagSlotInlineBytes + 1) : random() % (bytes_max + 1);
     std::vector<std::byte> data(length);
@@ -53,29 +53,30 @@ TEST_CASE("shm/flag_slot: zeroed memory is an empty flag slot with room for all 
           "[shm]") {
     const FlagSlotShape shape = {2, 4, 128};
     FlagSlots flag_slots(shape);
-    for (std::uint64_t turn = 0; turn < 9; ++turn) {
-        CHECK_FALSE(flag_slots.readers[0].holds(turn));
-        CHECK(flag_slots.writers[0].has_room(turn) == (turn < 4));
+    for (std::uint64_t sequence = 0; sequence < 9; ++sequence) {
+        CHECK_FALSE(flag_slots.readers[0].holds(sequence));
+        CHECK(flag_slots.writers[0].has_room(sequence) == (sequence < 4));
     }
 }
 
 TEST_CASE("shm/flag_slot: shares of every length are read, around the flag slot", "[shm]") {
     const FlagSlotShape shape = {3, 4, 128};
     FlagSlots flag_slots(shape);
-    for (std::uint64_t turn = 0; turn <= 128; ++turn) {
-        const auto data = share_of(1, turn, turn % 3, 128);
-        FlagSlotWriter& writer = flag_slots.writers[turn % 3];
-        const FlagSlotReader& reader = flag_slots.readers[turn % 3];
-        REQUIRE(writer.has_room(turn));
-        CHECK_FALSE(reader.holds(turn));
-        writer.write(turn, turn + 5, data.data(), data.size());
-        REQUIRE(reader.holds(turn));
-        CHECK_FALSE(reader.holds(turn + 4));
-        CHECK(reader.stamp(turn) == turn + 5);
-        CHECK(reader.bytes(turn) == data.size());
-        CHECK(std::vector<std::byte>(reader.data(turn), reader.data(turn) + data.size()) == data);
+    for (std::uint64_t sequence = 0; sequence <= 128; ++sequence) {
+        const auto data = share_of(1, sequence, sequence % 3, 128);
+        FlagSlotWriter& writer = flag_slots.writers[sequence % 3];
+        const FlagSlotReader& reader = flag_slots.readers[sequence % 3];
+        REQUIRE(writer.has_room(sequence));
+        CHECK_FALSE(reader.holds(sequence));
+        writer.write(sequence, sequence + 5, data.data(), data.size());
+        REQUIRE(reader.holds(sequence));
+        CHECK_FALSE(reader.holds(sequence + 4));
+        CHECK(reader.stamp(sequence) == sequence + 5);
+        CHECK(reader.bytes(sequence) == data.size());
+        CHECK(std::vector<std::byte>(reader.data(sequence), reader.data(sequence) + data.size()) ==
+              data);
         for (FlagSlotWriter& each : flag_slots.writers) {
-            each.finish(turn + 1);
+            each.finish(sequence + 1);
         }
     }
 }
@@ -115,12 +116,12 @@ TEST_CASE("shm/flag_slot: nothing is shared as a null pointer of no bytes", "[sh
     CHECK(flag_slots.readers[0].bytes(0) == 0);
 }
 
-TEST_CASE("shm/flag_slot: turns may be shared in any order, and left out", "[shm]") {
+TEST_CASE("shm/flag_slot: sequence numbers may be shared in any order, and left out", "[shm]") {
     FlagSlots flag_slots({2, 4, 64});
     const auto data = share_of(2, 0, 0, kFlagSlotInlineBytes);
-    for (const std::uint64_t turn : {3U, 0U, 1U}) {
-        REQUIRE(flag_slots.writers[0].has_room(turn));
-        flag_slots.writers[0].write(turn, turn, data.data(), data.size());
+    for (const std::uint64_t sequence : {3U, 0U, 1U}) {
+        REQUIRE(flag_slots.writers[0].has_room(sequence));
+        flag_slots.writers[0].write(sequence, sequence, data.data(), data.size());
     }
     CHECK(flag_slots.readers[0].holds(0));
     CHECK(flag_slots.readers[0].holds(1));
@@ -133,7 +134,8 @@ TEST_CASE("shm/flag_slot: turns may be shared in any order, and left out", "[shm
     CHECK_FALSE(flag_slots.readers[0].holds(5));
 }
 
-TEST_CASE("shm/flag_slot: a turn has room when the last peer is done with the one before it there",
+TEST_CASE("shm/flag_slot: a sequence number has room when the last peer is done with the one "
+          "before it there",
           "[shm]") {
     FlagSlots flag_slots({4, 4, 64});
     FlagSlotWriter& writer = flag_slots.writers[1];
@@ -157,26 +159,26 @@ TEST_CASE("shm/flag_slot: who is done says so every quarter of the flag slot", "
     const std::uint32_t depth = GENERATE(2U, 4U, 16U);
     const std::uint64_t quarter = std::max(1U, depth / 4);
     FlagSlots flag_slots({2, depth, 64});
-    for (std::uint64_t turn = 1; turn < 100; ++turn) {
-        CHECK(flag_slots.writers[1].finish(turn) == (turn % quarter == 0));
-        CHECK(flag_slots.writers[1].done() == turn);
+    for (std::uint64_t sequence = 1; sequence < 100; ++sequence) {
+        CHECK(flag_slots.writers[1].finish(sequence) == (sequence % quarter == 0));
+        CHECK(flag_slots.writers[1].done() == sequence);
         // So three quarters of the flag slot are always free to a peer that is not ahead.
-        CHECK(flag_slots.writers[0].has_room(turn + depth - quarter));
-        CHECK_FALSE(flag_slots.writers[0].has_room(turn + depth));
+        CHECK(flag_slots.writers[0].has_room(sequence + depth - quarter));
+        CHECK_FALSE(flag_slots.writers[0].has_room(sequence + depth));
     }
 }
 
-TEST_CASE("shm/flag_slot: stamps from a turn on are those of no earlier one", "[shm]") {
+TEST_CASE("shm/flag_slot: stamps from a sequence number on are those of no earlier one", "[shm]") {
     FlagSlots flag_slots({2, 4, 64});
-    for (std::uint64_t turn = 0; turn < 3; ++turn) {
-        flag_slots.writers[0].write(turn, 10 + turn, nullptr, 0);
+    for (std::uint64_t sequence = 0; sequence < 3; ++sequence) {
+        flag_slots.writers[0].write(sequence, 10 + sequence, nullptr, 0);
     }
     const std::uint64_t first = GENERATE(0U, 1U, 2U, 3U);
     std::vector<std::uint64_t> seen;
     flag_slots.readers[0].each_stamp(first, [&](std::uint64_t stamp) { seen.push_back(stamp); });
     std::vector<std::uint64_t> expected;
-    for (std::uint64_t turn = first; turn < 3; ++turn) {
-        expected.push_back(10 + turn);
+    for (std::uint64_t sequence = first; sequence < 3; ++sequence) {
+        expected.push_back(10 + sequence);
     }
     CHECK(seen == expected);
 }
@@ -188,7 +190,7 @@ class Progress {
   public:
     explicit Progress(const std::atomic<std::uint64_t>& finished) : finished_(finished) {}
 
-    /// Has no rank finished a turn for half a minute?
+    /// Has no rank finished a sequence number for half a minute?
     bool stalled() {
         const auto now = std::chrono::steady_clock::now();
         if (const std::uint64_t finished = finished_.load(std::memory_order_relaxed);
@@ -205,22 +207,22 @@ class Progress {
     std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-/// One rank of a stress: it opens up to `window` turns at a time, shares them in random order and
-/// reads all peers' shares of each, in random order as well.
+/// One rank of a stress: it opens up to `window` sequence numbers at a time, shares them in
+/// random order and reads all peers' shares of each, in random order as well.
 struct Rank {
     enum class Habit { both, reads, shares, late };
 
     FlagSlots& flag_slots;
-    std::atomic<std::uint64_t>& finished_by_all; ///< Turns, of all ranks together.
+    std::atomic<std::uint64_t>& finished_by_all; ///< Sequence numbers, of all ranks.
     std::size_t self;
     std::uint64_t seed;
-    std::uint64_t turns;
+    std::uint64_t sequences;
     std::uint64_t window;
     std::uint64_t bytes_max;
     std::vector<Habit> habits; ///< Of all ranks.
 
     struct Open {
-        std::uint64_t turn = 0;
+        std::uint64_t sequence = 0;
         bool shared = false;
         std::vector<bool> read;
     };
@@ -229,23 +231,23 @@ struct Rank {
 
     void share(Open& open) {
         FlagSlotWriter& writer = flag_slots.writers[self];
-        if (!open.shared && writer.has_room(open.turn)) {
-            const auto data = share_of(seed, open.turn, self, bytes_max);
-            writer.write(open.turn, open.turn * 3, data.data(), data.size());
+        if (!open.shared && writer.has_room(open.sequence)) {
+            const auto data = share_of(seed, open.sequence, self, bytes_max);
+            writer.write(open.sequence, open.sequence * 3, data.data(), data.size());
             open.shared = true;
         }
     }
 
     void read(Open& open, std::size_t peer) {
         const FlagSlotReader& reader = flag_slots.readers[peer];
-        if (open.read[peer] || !reader.holds(open.turn)) {
+        if (open.read[peer] || !reader.holds(open.sequence)) {
             return;
         }
-        const auto data = share_of(seed, open.turn, peer, bytes_max);
-        wrong_ =
-            wrong_ || reader.stamp(open.turn) != open.turn * 3 ||
-            reader.bytes(open.turn) != data.size() ||
-            (!data.empty() && std::memcmp(reader.data(open.turn), data.data(), data.size()) != 0);
+        const auto data = share_of(seed, open.sequence, peer, bytes_max);
+        wrong_ = wrong_ || reader.stamp(open.sequence) != open.sequence * 3 ||
+                 reader.bytes(open.sequence) != data.size() ||
+                 (!data.empty() &&
+                  std::memcmp(reader.data(open.sequence), data.data(), data.size()) != 0);
         open.read[peer] = true;
     }
 
@@ -254,8 +256,8 @@ struct Rank {
                std::find(open.read.begin(), open.read.end(), false) == open.read.end();
     }
 
-    Open opened(std::uint64_t turn) const {
-        Open open = {turn, habits[self] == Habit::reads, {}};
+    Open opened(std::uint64_t sequence) const {
+        Open open = {sequence, habits[self] == Habit::reads, {}};
         for (std::size_t peer = 0; peer < habits.size(); ++peer) {
             open.read.push_back(peer == self || habits[self] == Habit::shares ||
                                 habits[peer] == Habit::reads);
@@ -263,7 +265,7 @@ struct Rank {
         return open;
     }
 
-    /// Empty if every share was right and all turns came to their end.
+    /// Empty if every share was right and all sequence numbers came to an end.
     std::string run() {
         std::mt19937_64 random(seed + self);
         std::vector<Open> open;
@@ -271,8 +273,8 @@ struct Rank {
         Progress progress{finished_by_all};
         std::uint64_t next = 0;
         std::uint64_t finished = 0;
-        for (std::uint64_t rounds = 0; finished < turns && !wrong_; ++rounds) {
-            while (next < turns && open.size() < window) {
+        for (std::uint64_t rounds = 0; finished < sequences && !wrong_; ++rounds) {
+            while (next < sequences && open.size() < window) {
                 open.push_back(opened(next++));
             }
             Open& any = open[random() % open.size()];
@@ -298,10 +300,10 @@ struct Rank {
     }
 
     std::string stuck(const Open& front, std::uint64_t finished) const {
-        std::string text = "rank " + std::to_string(self) + " finished " +
-                           std::to_string(finished) + " turns and waits for ever in turn " +
-                           std::to_string(front.turn) + ", " +
-                           (front.shared ? "shared" : "not shared") + ", read:";
+        std::string text =
+            "rank " + std::to_string(self) + " finished " + std::to_string(finished) +
+            " sequence numbers and waits for ever at number " + std::to_string(front.sequence) +
+            ", " + (front.shared ? "shared" : "not shared") + ", read:";
         for (const bool each : front.read) {
             text += each ? " yes" : " no";
         }
@@ -311,7 +313,8 @@ struct Rank {
 
 } // namespace
 
-TEST_CASE("shm/flag_slot: threads share overlapping turns; some lag, some only read", "[shm]") {
+TEST_CASE("shm/flag_slot: threads share overlapping sequence numbers; some lag, some only read",
+          "[shm]") {
     using Habit = Rank::Habit;
     const std::uint64_t seed = GENERATE(1U, 2U);
     const std::uint32_t depth = GENERATE(2U, 4U, 16U);
@@ -325,7 +328,7 @@ TEST_CASE("shm/flag_slot: threads share overlapping turns; some lag, some only r
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < habits.size(); ++i) {
         threads.emplace_back([&, i] {
-            // More turns open than the flag slot has slots, so that some wait for room.
+            // More numbers open than the flag slot has slots, so that some wait for room.
             complaints[i] = Rank{flag_slots, finished, i, seed, 1000, 2 * depth, 256, habits}.run();
         });
     }

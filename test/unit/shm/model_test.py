@@ -63,15 +63,15 @@ FLAG_SLOT_SEQUENTIAL = [
     (["-DDONE_EARLY"], False, False),
     (["-DBATCH=5"], False, False),
 ]
-TWO_RANKS = ["-DRANKS=2", "-DTURNS=6"]
-BOTH_SHARE = ["-DRANKS=2", "-DSHARERS=3", "-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"]
+TWO_RANKS = ["-DRANKS=2", "-DSEQUENCES=6"]
+BOTH_SHARE = ["-DRANKS=2", "-DSHARERS=3", "-DDEPTH=2", "-DBATCH=1", "-DSEQUENCES=3"]
 FLAG_SLOT = [(["-DSEQUENTIAL"] + case, holds, ends)
              for case, holds, ends in FLAG_SLOT_SEQUENTIAL] + [
     (TWO_RANKS, True, False),
     (BOTH_SHARE, True, False),
-    (["-DRANKS=2", "-DTURNS=8", "-DWINDOW=2", "-DBATCH=4"], True, False),
-    (TWO_RANKS + ["-DTURN_STORED=RELAXED"], False, False),
-    (TWO_RANKS + ["-DTURN_LOADED=RELAXED"], False, False),
+    (["-DRANKS=2", "-DSEQUENCES=8", "-DWINDOW=2", "-DBATCH=4"], True, False),
+    (TWO_RANKS + ["-DSEQUENCE_STORED=RELAXED"], False, False),
+    (TWO_RANKS + ["-DSEQUENCE_LOADED=RELAXED"], False, False),
     (TWO_RANKS + ["-DDONE_STORED=RELAXED"], False, False),
     (TWO_RANKS + ["-DDONE_LOADED=RELAXED"], False, False),
 ]
@@ -112,19 +112,19 @@ UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
     (["-DCOLLECTIVES=3"], True),
     (THREE_RANKS, True),
     (["-DNO_NAME"], False),
-    (["-DTURN_FIRST"], False),
+    (["-DSEQUENCE_FIRST"], False),
     (["-DDONE_FIRST"], False),
     (["-DNO_BEGUN"], False),
     (["-DNO_CLOSE"], False),
     (["-DNO_WAIT"], False),
-    (["-DNO_TURN"], False),
+    (["-DNO_SEQUENCE"], False),
     (["-DNOT_AGAIN"], False),
     (["-DSWAP_BLIND"], False),
     (THREE_RANKS + ["-DNOT_OF_GIVEN_UP"], False))] + [
     (ONE_UNIT, True, False),
     (ONE_UNIT + ["-DBEGUN_STORED=RELEASE"], False, False),
     (ONE_UNIT + ["-DGIVEN_UP_STORED=RELEASE", "-DLOOKS=1"], False, False),
-    (ONE_UNIT + ["-DTURN_LOADED=ACQUIRE", "-DLOOKS=1"], False, False),
+    (ONE_UNIT + ["-DSEQUENCE_LOADED=ACQUIRE", "-DLOOKS=1"], False, False),
     (ONE_UNIT + ["-DWORD_LOADED=RELAXED"], False, False),
     (ONE_UNIT + ["-DDONE_ADDED=ACQUIRE"], False, False),
     (ONE_UNIT + ["-DGIVING_UP_LOADED=ACQUIRE"], False, False),
@@ -137,7 +137,7 @@ UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
 ]
 RUNS = ["-DREUSE", "-DRUN=2", "-DDEPTH=4", "-DMESSAGES=6"]
 BY_RING = ["-DMARKS=0"]
-MORE_BUFFERS = ["-DMESSAGES=6", "-DFIRST_TURNS=2"] + BY_RING
+MORE_BUFFERS = ["-DMESSAGES=6", "-DFIRST_ROUNDS=2"] + BY_RING
 RING = [
     ([], True, False),
     (["-DMESSAGES=5", "-DMARKS=1"], True, False),
@@ -146,7 +146,7 @@ RING = [
     (["-DREUSE", "-DMARKS=1"], True, False),
     (RUNS + BY_RING, True, False),
     (MORE_BUFFERS + ["-DREUSE", "-DBUFFERS=4"], True, False),
-    (["-DTURN_FIRST"], False, False),
+    (["-DSEQUENCE_FIRST"], False, False),
     (["-DROOM_TOO_MUCH"], False, False),
     (["-DRELEASE_FIRST"], False, False),
     (["-DTAKEN_FIRST"], False, False),
@@ -157,8 +157,8 @@ RING = [
     (BY_RING + ["-DREUSE", "-DREUSE_EARLY"], False, False),
     (RUNS + BY_RING + ["-DREUSE_ANYWHERE"], False, False),
     (MORE_BUFFERS + ["-DBUFFERS=3"], False, False),
-    (["-DTURN_STORED=RELAXED"], False, False),
-    (["-DTURN_LOADED=RELAXED"], False, False),
+    (["-DSEQUENCE_STORED=RELAXED"], False, False),
+    (["-DSEQUENCE_LOADED=RELAXED"], False, False),
     (["-DCREDIT_STORED=RELAXED"], False, False),
     (["-DCREDIT_LOADED=RELAXED"], False, False),
     (BY_RING + ["-DREUSE", "-DEMPTY_LOADED=RELAXED"], False, False),
@@ -184,7 +184,7 @@ EARLY = [
     (["-DCOLLECTIVES=2", "-DSEND_INSIDE"], False, False),
 ] + [(ONE_WAY + [f"-D{variant}"], False, False) for variant in (
     "NO_MOVING", "MOVE_ALWAYS", "NO_LOOK", "NOT_HALVES", "HALF_AS_WHOLE", "HALF_ANEW", "HALF_STAYS",
-    "IN_ORDER", "RECEIPT_EARLY", "RING_FIRST")] + [
+    "IN_ORDER", "FIN_EARLY", "RING_FIRST")] + [
     (ONE_WAY + DECLINES + [f"-D{variant}"], False, False) for variant in (
     "NOT_BACK", "EARLY_STAYS", "NOT_ANEW", "DECLINED_FIRST")]
 TWO_MESSAGES = ["-DMESSAGES=2"]
@@ -201,8 +201,8 @@ DECLINE = [
     (TWO_MESSAGES + ["-DNO_CLEAR"], True, False),
     (TWO_MESSAGES + ["-DLOOK_FIRST"], False, False),
 ] + [(TWO_MESSAGES + [f"-D{order}=RELAXED"], False, False) for order in (
-    "TURN_STORED", "TURN_LOADED", "TAKEN_STORED", "TAKEN_LATER", "TAKEN_LOADED", "MARK_CLEARED",
-    "MARK_LOADED", "DECLINED_STORED", "DECLINED_LOADED")]
+    "SEQUENCE_STORED", "SEQUENCE_LOADED", "TAKEN_STORED", "TAKEN_LATER", "TAKEN_LOADED",
+    "MARK_CLEARED", "MARK_LOADED", "DECLINED_STORED", "DECLINED_LOADED")]
 ASKS = [
     ([], True, False),
     (["-DSEQUENTIAL", "-DASKS=4"], True, False),
@@ -272,8 +272,8 @@ CASES = {"doorbell": DOORBELL, "flag_slot": FLAG_SLOT,
 # Larger ones of those that must hold, for --thorough: minutes.
 THOROUGH = {
     "flag_slot": [(case, True, False) for case in (
-        ["-DDEPTH=2", "-DBATCH=1", "-DTURNS=3"],
-        ["-DSHARERS=3", "-DDEPTH=1", "-DBATCH=1", "-DTURNS=3"])],
+        ["-DDEPTH=2", "-DBATCH=1", "-DSEQUENCES=3"],
+        ["-DSHARERS=3", "-DDEPTH=1", "-DBATCH=1", "-DSEQUENCES=3"])],
     "ring": [(case, True, False) for case in (
         ["-DDEPTH=3"], ["-DREUSE"], ["-DREUSE", "-DBUFFERS=4"],
         ["-DREUSE", "-DMESSAGES=5", "-DMARKS=1"], RUNS + ["-DMARKS=1"])],

@@ -496,7 +496,7 @@ TEST_CASE("shm/ring: to a far receiver messages go in fewer pieces, all of which
     CHECK(pieces(65536) == 4);
 }
 
-TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "[shm]") {
+TEST_CASE("shm/ring: a message whose RTS was sent is the sender's until it was taken", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
     const RingMemory reverse(shape);
@@ -508,11 +508,11 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
 
     const auto data = numbered(1000);
     const RemoteBytes place = {reinterpret_cast<std::uintptr_t>(data.data()), 0};
-    const std::uint64_t mark = sender.announce(9, place, data.size(), {true, false});
+    const std::uint64_t mark = sender.send_rts(9, place, data.size(), {true, false});
     REQUIRE(receiver.ready());
     CHECK(receiver.tag() == 9);
     CHECK(receiver.message_bytes() == data.size());
-    CHECK(receiver.turn() == sender.turn(mark));
+    CHECK(receiver.sequence() == sender.sequence(mark));
     CHECK_FALSE(receiver.help().reaches({1, 0}));
     CHECK(receiver.help().reaches({1, 1}));
     REQUIRE(receiver.elsewhere());
@@ -527,7 +527,7 @@ TEST_CASE("shm/ring: an announced message is the sender's until it was taken", "
     CHECK(receiver.message_bytes() == 8);
 }
 
-TEST_CASE("shm/ring: as many announced messages are remembered as there are marks", "[shm]") {
+TEST_CASE("shm/ring: as many messages are remembered as there are marks", "[shm]") {
     const RingShape shape = {4, 64};
     const RingMemory memory(shape);
     const RingMemory reverse(shape);
@@ -538,11 +538,11 @@ TEST_CASE("shm/ring: as many announced messages are remembered as there are mark
     std::vector<ReadLater> later;
     while (!sender.all_marked()) {
         REQUIRE_FALSE(sender.full());
-        marks.push_back(sender.announce(marks.size(), place, 1000, {}));
+        marks.push_back(sender.send_rts(marks.size(), place, 1000, {}));
         REQUIRE(receiver.ready());
         later.push_back(receiver.remember());
     }
-    REQUIRE(marks.size() == RingReceipt::kMarks);
+    REQUIRE(marks.size() == RingFin::kMarks);
     // What comes by the ring meanwhile, and what is read in any order, ends no other message.
     std::byte byte = {};
     sender.send(9, &byte, 1, 0);
@@ -559,7 +559,7 @@ TEST_CASE("shm/ring: as many announced messages are remembered as there are mark
         }
     }
     // A mark is used again once the sender knows that its message was read.
-    const std::uint64_t again = sender.announce(9, place, 1000, {});
+    const std::uint64_t again = sender.send_rts(9, place, 1000, {});
     CHECK_FALSE(sender.taken(again));
     REQUIRE(receiver.ready());
     receiver.take();

@@ -56,7 +56,7 @@ std::set<sim::Activity::Kind> work_of(const graph::Schedule& schedule, const gra
     using Kind = sim::Activity::Kind;
     std::set<Kind> kinds;
     if (!graph::flag_slots_read(schedule, op).empty()) {
-        kinds.insert(Kind::look);
+        kinds.insert(Kind::poll);
     }
     switch (op.kind) {
     case OpKind::send:
@@ -142,7 +142,7 @@ TEST_CASE("sim: every op of every row is priced", "[sim][every_row]") {
         const Counts counts = counts_of(schedules);
         CHECK(outcome.message_count == counts.messages);
         CHECK(outcome.share_count == counts.shares);
-        CHECK(outcome.look_count == counts.looks);
+        CHECK(outcome.poll_count == counts.looks);
         CHECK(trace.transfers.size() == counts.messages + counts.looks);
         CHECK(std::all_of(trace.transfers.begin(), trace.transfers.end(), [](const auto& t) {
             return t.begin <= t.left && t.left <= t.arrived && t.arrived <= t.taken;

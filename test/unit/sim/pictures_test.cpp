@@ -187,7 +187,7 @@ TEST_CASE("sim: flag slots in pictures", "[sim][timeline][tasks][flag_slots]") {
           "rank 0  0 .. 20 ns  share (op 0)\n"
           "rank 0  done at 20 ns\n"
           "rank 1  0 .. 120 ns  wait (op 0)\n"
-          "rank 1  120 .. 152 ns  look (op 0)\n"
+          "rank 1  120 .. 152 ns  poll (op 0)\n"
           "rank 1  120 .. 152 ns  flag slot of 0, 8 bytes, shared at 20 ns (its op 0)\n"
           "rank 1  152 .. 160 ns  copy (op 0)\n"
           "rank 1  done at 160 ns\n");

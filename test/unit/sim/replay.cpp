@@ -127,7 +127,7 @@ class ReplayTransport final : public transport::Transport,
     }
 
     std::uint64_t bytes_max() const override { return kStagingBytes; }
-    bool share(const transport::FlagSlotTurn& /*turn*/, const std::byte* data,
+    bool share(const transport::FlagSlotSequence& /*sequence*/, const std::byte* data,
                std::uint64_t bytes) override {
         note(OpKind::share, kNoRank);
         shared_.assign(data, data + bytes);
@@ -135,7 +135,7 @@ class ReplayTransport final : public transport::Transport,
         has_shared_ = true;
         return true;
     }
-    std::size_t look(const transport::FlagSlotTurn& /*turn*/,
+    std::size_t poll(const transport::FlagSlotSequence& /*sequence*/,
                      std::span<const transport::FlagSlotRead> reads,
                      const std::byte** places) override {
         std::size_t seen = 0;
@@ -157,7 +157,7 @@ class ReplayTransport final : public transport::Transport,
     std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
-    void finish(std::uint64_t /*turn*/) override {}
+    void finish(std::uint64_t /*sequence*/) override {}
     bool broken() const override { return false; }
 
     void note(OpKind kind, Rank peer) {

@@ -135,7 +135,7 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
     check_distance(topo::Placement::regular(2, 1), topo::Distance::network);
 }
 
-TEST_CASE("sim: what is copied once takes an announcement, the copy and a receipt", "[sim]") {
+TEST_CASE("sim: what is copied once takes an RTS, the copy and a FIN", "[sim]") {
     const cost::Profile& profile = cost::default_profile();
     const auto placement = topo::Placement::one_host(2);
     const auto messages = price::Messages(profile, topo::Distance::host);
@@ -145,7 +145,7 @@ TEST_CASE("sim: what is copied once takes an announcement, the copy and a receip
         const price::MessagePrice price = messages.price(bytes, price::Source::settled);
         REQUIRE(price.copy_ns > 0);
         INFO(bytes << " bytes");
-        // Who waits for the receipt of a long one copies a half.
+        // Who waits for the FIN of a long one copies a half.
         const auto request = request_of(graph::Collective::bcast, 2, bytes);
         const auto one_way = simulated(planned(placement, request, "knomial"), placement, options);
         const double copy_ns = price.by_both ? price.half_ns : price.copy_ns;

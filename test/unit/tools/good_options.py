@@ -310,7 +310,7 @@ COMMANDS = {
     }},
     "ucg_tune network": {"base": "--processes 2 --time 0.1", "options": {
         **TUNE,
-        "--meet": ["elsewhere: ucg_tune_test.sh, for the processes of a launcher"],
+        "--bootstrap": ["elsewhere: ucg_tune_test.sh, for the processes of a launcher"],
         "--processes": ["| --processes 3 => ns"],
         "--messages": ["| --messages 2 => ns", "| -k 3 => ns"],
         "--bytes": ["| --bytes 8,1k => ns"],

@@ -49,7 +49,7 @@ expect 0 '^  flag slots   8 shared, 56 read$' run --collective barrier --ranks 8
 expect 0 '^  0 +0 +54[0-9][0-9]' run --collective allreduce --ranks 8 --bytes 8 --late 3=5us
 expect 0 '"kind":"flag_slot"' run --collective barrier --ranks 8 --format json --details
 expect 0 '"kind":"share"' run --collective barrier --ranks 8 --format json --details
-expect 0 '"kind":"look"' run --collective barrier --ranks 8 --format json --details
+expect 0 '"kind":"poll"' run --collective barrier --ranks 8 --format json --details
 expect 0 '"flag_slots_shared":8,"flag_slots_read":56,' \
     run --collective barrier --ranks 8 --format json
 expect 0 '>shares on its flag slot<' run --collective barrier --ranks 8 --format svg

@@ -218,7 +218,7 @@ expect 0 'Examples:' network --help
 expect 2 'expected two different lengths' network --processes 2 --bytes 8
 expect 1 'found no launcher' network
 expect 2 'from 2 to 256, found .1.' network --processes 1
-expect 2 'expected one of the two' network --processes 2 --meet nowhere:1
+expect 2 'expected one of the two' network --processes 2 --bootstrap nowhere:1
 for command in memory 'network --processes 2' 'import-ucx-perftest nowhere.csv'; do
     expect 2 '^--format: with --output - the profile alone is printed: expected toml, found text' \
         $command -o - --format text
@@ -266,17 +266,18 @@ expect 0 'us  chosen$' explain --profile "$directory/node.toml" --collective all
     --bytes 8
 tool=$1
 # Processes of a launcher, here of none: what it would tell by the environment.
-OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$tool" network --meet 127.0.0.1:7177 --time 0.1 &
+OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$tool" network \
+    --bootstrap 127.0.0.1:7177 --time 0.1 &
 peer=$!
-output=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tool" network --meet 127.0.0.1:7177 \
+output=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tool" network --bootstrap 127.0.0.1:7177 \
     --time 0.1 -q -o - 2>&1) || fail "ranks of a launcher do not meet: $output"
 wait "$peer" || fail "rank 1 of a launcher failed"
 printf '%s\n' "$output" | grep -q '^\[network.minimum\]' || fail "no profile on standard output"
 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=2
 export OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
-expect 1 '2 ranks cannot have a rank 2' network --meet 127.0.0.1:7177
+expect 1 '2 ranks cannot have a rank 2' network --bootstrap 127.0.0.1:7177
 OMPI_COMM_WORLD_RANK=0
-expect 1 '--meet HOST:PORT is missing' network
+expect 1 '--bootstrap HOST:PORT is missing' network
 unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
 
 if command -v gnuplot >/dev/null; then

@@ -8,14 +8,14 @@ namespace {
 using namespace ucg;
 using transport::Delivery;
 using transport::FlagSlots;
-using transport::FlagSlotTurn;
+using transport::FlagSlotSequence;
 using transport::LoopbackFabric;
 using transport::LoopbackTransport;
 
 constexpr Rank kRanks = 3;
 constexpr std::uint64_t kDepth = LoopbackTransport::kFlagSlotDepth;
 
-FlagSlotTurn turn(std::uint64_t number) {
+FlagSlotSequence sequence(std::uint64_t number) {
     return {number, static_cast<std::uint32_t>(number + 3), 1};
 }
 
@@ -31,7 +31,8 @@ std::vector<std::byte> data_of(std::uint64_t number, Rank rank) {
 /// The looks that it took to see a share; they are bounded by chance alone.
 unsigned looks_until_seen(LoopbackFabric& fabric, Rank reader, std::uint64_t number, Rank owner) {
     unsigned looks = 1;
-    while (flag_slot(fabric, reader).shared(turn(number), owner, 0) == nullptr && looks < 1000) {
+    while (flag_slot(fabric, reader).shared(sequence(number), owner, 0) == nullptr &&
+           looks < 1000) {
         ++looks;
     }
     return looks;
@@ -47,14 +48,15 @@ TEST_CASE("transport/loopback: every reader sees what each rank shares, and keep
     for (std::uint64_t number = 0; number < 20; ++number) {
         for (Rank owner = 0; owner < kRanks; ++owner) {
             const auto data = data_of(number, owner);
-            CHECK(flag_slot(fabric, (owner + 1) % kRanks).shared(turn(number), owner, 0) ==
+            CHECK(flag_slot(fabric, (owner + 1) % kRanks).shared(sequence(number), owner, 0) ==
                   nullptr);
-            REQUIRE(flag_slot(fabric, owner).share(turn(number), data.data(), data.size()));
+            REQUIRE(flag_slot(fabric, owner).share(sequence(number), data.data(), data.size()));
             for (const Rank reader : {(owner + 1) % kRanks, (owner + 2) % kRanks}) {
                 const unsigned looks = looks_until_seen(fabric, reader, number, owner);
                 REQUIRE(looks < 1000);
                 late += looks > 1 ? 1 : 0;
-                const std::byte* seen = flag_slot(fabric, reader).shared(turn(number), owner, 0);
+                const std::byte* seen =
+                    flag_slot(fabric, reader).shared(sequence(number), owner, 0);
                 REQUIRE(seen != nullptr);
                 CHECK(std::vector<std::byte>(seen, seen + data.size()) == data);
             }
@@ -71,14 +73,14 @@ TEST_CASE("transport/loopback: a flag slot has room again when the last peer is 
     LoopbackFabric fabric(kRanks, Delivery::immediate);
     FlagSlots& own = flag_slot(fabric, 1);
     for (std::uint64_t number = 0; number < kDepth; ++number) {
-        CHECK(own.share(turn(number), nullptr, 0));
+        CHECK(own.share(sequence(number), nullptr, 0));
     }
-    CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
+    CHECK_FALSE(own.share(sequence(kDepth), nullptr, 0));
     flag_slot(fabric, 0).finish(2);
-    CHECK_FALSE(own.share(turn(kDepth), nullptr, 0));
-    CHECK(flag_slot(fabric, 2).shared(turn(0), 1, 0) != nullptr);
+    CHECK_FALSE(own.share(sequence(kDepth), nullptr, 0));
+    CHECK(flag_slot(fabric, 2).shared(sequence(0), 1, 0) != nullptr);
     flag_slot(fabric, 2).finish(1);
-    CHECK(own.share(turn(kDepth), nullptr, 0));
-    CHECK_FALSE(own.share(turn(kDepth + 1), nullptr, 0));
+    CHECK(own.share(sequence(kDepth), nullptr, 0));
+    CHECK_FALSE(own.share(sequence(kDepth + 1), nullptr, 0));
     CHECK_FALSE(own.broken());
 }

@@ -20,7 +20,7 @@ TEST_CASE("a later arrival has the memory of an earlier one, and nothing else of
     first->message.moved = 100;
     first->message.state = MessageState::done;
     first->elsewhere = {.address = 3, .place = 0};
-    first->later.turn = 5;
+    first->later.sequence = 5;
     spare.give_back(std::move(first));
     CHECK(spare.bytes() == 1000);
     const auto second = spare.take(900);
@@ -30,7 +30,7 @@ TEST_CASE("a later arrival has the memory of an earlier one, and nothing else of
     CHECK(second->message.moved == 0);
     CHECK(second->message.state == MessageState::idle);
     CHECK(second->elsewhere.address == 0);
-    CHECK(second->later.turn == 0);
+    CHECK(second->later.sequence == 0);
     CHECK(spare.bytes() == 0);
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     Pair pair;
     std::vector<std::byte> first_target(pair.segment.size());
     Message first = pair.receive(first_target, 1); // By which the sender offers to copy.
-    pair.sender.announce(tag_of(first), {0, 1}, first.bytes, kOffer);
+    pair.sender.send_rts(tag_of(first), {0, 1}, first.bytes, kOffer);
     pair.inbox.post(first);
     REQUIRE(first.state == MessageState::done);
 
@@ -69,9 +69,9 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     Message message = pair.receive(target, 2);
     CHECK_FALSE(pair.inbox.post(message));
     pair.inbox.open_ahead(message);
-    const std::uint64_t mark = pair.sender.announce(tag_of(message), {0, 0}, message.bytes, kOffer);
-    const auto piece =
-        pair.sender.cooperative().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+    const std::uint64_t mark = pair.sender.send_rts(tag_of(message), {0, 0}, message.bytes, kOffer);
+    const auto piece = pair.sender.cooperative().claim(shm::End::sender, pair.sender.sequence(mark),
+                                                       name_of(message));
     REQUIRE(piece);
     pair.access.refuse_reading();
     pair.inbox.drain(Pull::now);
@@ -93,15 +93,15 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
 
 /// A receive into `target`, of which the sender has claimed a piece.
 shm::Piece claimed_ahead(Pair& pair, Message& first, Message& message) {
-    pair.sender.announce(tag_of(first), {0, 1}, first.bytes, kMappedOffer);
+    pair.sender.send_rts(tag_of(first), {0, 1}, first.bytes, kMappedOffer);
     pair.inbox.post(first);
     REQUIRE(first.state == MessageState::done);
     CHECK_FALSE(pair.inbox.post(message));
     pair.inbox.open_ahead(message);
     const std::uint64_t mark =
-        pair.sender.announce(tag_of(message), {0, 1}, message.bytes, kMappedOffer);
-    const auto piece =
-        pair.sender.cooperative().claim(shm::End::sender, pair.sender.turn(mark), name_of(message));
+        pair.sender.send_rts(tag_of(message), {0, 1}, message.bytes, kMappedOffer);
+    const auto piece = pair.sender.cooperative().claim(shm::End::sender, pair.sender.sequence(mark),
+                                                       name_of(message));
     REQUIRE(piece);
     return *piece;
 }

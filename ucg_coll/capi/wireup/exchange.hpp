@@ -1,6 +1,6 @@
 // How a group's wire-up waits for the other ranks: it says what it tells them and where what all
-// tell is to be put, and goes on when that is there. Nothing here knows how an exchange is made. It
-// also pauses, where what it waits for brings itself about meanwhile.
+// tell is to be put, and goes on when that is there. Nothing here knows how an exchange is made. A
+// wire-up also pauses, where it waits for something that comes about by itself.
 #pragma once
 
 #include <coroutine>
@@ -14,18 +14,19 @@
 
 namespace ucg::capi {
 
-/// One allgather: so many bytes of each rank, by rank.
+/// One allgather of `bytes` bytes of each rank, ordered by rank.
 struct Exchange {
     const void* mine = nullptr;
     void* all = nullptr;
     std::size_t bytes = 0;
-    bool* under_way = nullptr; ///< The caller of the library reads and writes both.
+    bool* under_way = nullptr; ///< The caller of the library may read `mine` and write `all`.
 };
 
-/// The exchanges of one wire-up, of which one is due at a time.
+/// The exchanges of one wire-up, of which at most one is due at a time.
 class Exchanges {
   public:
-    /// To be awaited: did it succeed at this rank? Takes no memory.
+    /// To be awaited: makes an exchange, and gives whether it succeeded at this rank. Takes no
+    /// memory.
     class Ended {
       public:
         Ended(Exchanges& exchanges, const Exchange& exchange)
@@ -44,7 +45,7 @@ class Exchanges {
     };
     Ended make(const Exchange& exchange) { return {*this, exchange}; }
 
-    /// To be awaited: go_on() is the end of it. Takes no memory.
+    /// To be awaited: pauses the wire-up until go_on(). Takes no memory.
     class Pause {
       public:
         explicit Pause(Exchanges& exchanges) : exchanges_(exchanges) {}
@@ -60,20 +61,22 @@ class Exchanges {
     };
     Pause pause() { return Pause(*this); }
 
-    /// The one that the wire-up waits for; empty before it begins, while it pauses, and when it has
-    /// ended.
+    /// The exchange that the wire-up waits for; empty before the wire-up begins, while it pauses,
+    /// and when it has ended.
     const Exchange& due() const { return due_; }
 
-    /// Does it wait, and for no exchange?
+    /// Does the wire-up wait, but for no exchange?
     bool pauses() const { return waiting_ != nullptr && due_.under_way == nullptr; }
 
-    /// It looks again for what it waits for. REQUIRES: pauses().
+    /// Resumes a wire-up that pauses; it looks again for what it waits for. REQUIRES: pauses().
     void go_on() { std::exchange(waiting_, nullptr).resume(); }
 
-    /// From now on its memory belongs to the caller of the library as well, until end().
+    /// The exchange that is due begins: its memory belongs to the caller of the library as well,
+    /// until end().
     void begin() noexcept { *due_.under_way = true; }
 
-    /// The exchange has ended, here: the wire-up goes on, until it waits for the next or ends.
+    /// The exchange has ended at this rank: resumes the wire-up, which runs until it waits again or
+    /// ends.
     void end(bool succeeded) {
         *due_.under_way = false;
         due_ = {};
@@ -87,7 +90,7 @@ class Exchanges {
     bool succeeded_ = false;
 };
 
-/// What a rank tells in an exchange, and what all tell.
+/// The memory of an exchange: what this rank tells, and what all tell.
 template <typename Mine, typename All>
 struct Gathered {
     Mine mine;
@@ -95,7 +98,8 @@ struct Gathered {
     bool under_way = false;
 };
 
-/// Of a wire-up that is given up in the middle, who makes the exchange may go on for ever.
+/// Deletes the memory of an exchange unless that is under way: after a wire-up was given up in the
+/// middle, whoever makes the exchange may go on for ever.
 struct LeaveUnderWay {
     template <typename Memory>
     void operator()(Memory* memory) const {

@@ -59,7 +59,8 @@ std::string build_text(const Hello& hello) {
                        hello.version >> 16 & 0xff, hello.version & 0xffff, hello.protocol);
 }
 
-/// Places on one machine mean nothing on another.
+/// Do all ranks take themselves to be on the same machine? Places on one machine mean nothing on
+/// another.
 Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
     const auto rank_of = [&](auto hello) { return static_cast<std::size_t>(hello - all.begin()); };
     const auto bad = std::find_if(all.begin(), all.end(),

@@ -17,11 +17,11 @@
 
 namespace ucg::capi {
 
-/// Which of several builds of one version: raised with every change of what ranks tell one another,
-/// of messages, or of the memory that they share.
+/// Tells builds of one version apart: raised with every change of what ranks tell one another, of
+/// messages, or of the memory that they share.
 inline constexpr std::uint32_t kProtocol = 1;
 
-/// Everything that must be equal on all ranks is compared.
+/// What a rank says of itself. compare() looks at everything that must be equal on all ranks.
 struct Hello {
     std::uint32_t version = UCG_VERSION_MAJOR << 24 | UCG_VERSION_MINOR << 16 | UCG_VERSION_RELEASE;
     std::uint32_t protocol = kProtocol;
@@ -30,45 +30,48 @@ struct Hello {
     std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
     std::uint64_t plan_hash = 0;
     std::uint64_t profile_hash = 0;
-    std::uint64_t named_machine_hash = 0; ///< That UCG_MACHINE names; 0: none.
+    std::uint64_t named_machine_hash = 0; ///< Of the machine that UCG_MACHINE names; 0: none.
     std::uint32_t named_machine_bad = 0;
     std::uint32_t profile_named = 0;
-    std::uint32_t profile_found = 0; ///< In a file.
+    std::uint32_t profile_found = 0; ///< Read from a file.
     std::uint32_t profile_bad = 0;
     std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
     std::uint32_t shm_enabled = 0;
-    std::uint32_t has_heap = 0;      ///< Its node heap is there: `heap` is no wish.
-    std::uint32_t makes_heap = 0;    ///< For another group, so that it has none to offer yet.
-    std::uint32_t waits = 0;         ///< It has claimed the heap that it wishes for.
-    std::uint64_t staging_bytes = 0; ///< That it would let its peers read.
-    std::uint64_t ring_bytes = 0;    ///< That the buffers of a ring may have.
-    /// Single copies by the kernel from there on, by a setting; 0: none says; all ones: none.
+    std::uint32_t has_heap = 0;   ///< 1: its node heap is there; `heap` is no wish.
+    std::uint32_t makes_heap = 0; ///< 1: it makes its heap for another group, and offers none yet.
+    std::uint32_t waits = 0;      ///< 1: it has claimed the heap that it wishes for.
+    std::uint64_t staging_bytes = 0; ///< Bytes that it would let its peers read.
+    std::uint64_t ring_bytes = 0;    ///< Bytes that the buffers of a ring may have.
+    /// Length in bytes from which on the kernel copies messages, by a setting. 0: no setting says;
+    /// all ones: it copies none.
     std::uint64_t cma_bytes_min = 0;
-    /// The same where each rank has a processor, by the costs or a look at the kernel's copies.
+    /// Like cma_bytes_min, but where each rank has a processor, and by the costs or a look at the
+    /// kernel's copies; 0: not found out.
     std::uint64_t seen_cma_bytes_min = 0;
     shm::HeapWish heap;       ///< Its node heap, or what it wishes of one.
-    shm::AccessTicket ticket; ///< For those that make their heaps together with its own.
-    TopologyEnd phases;       ///< Of a schedule that was loaded.
+    shm::AccessTicket ticket; ///< For ranks that make their heaps together with its own.
+    TopologyEnd phases;       ///< Of the schedule that it has loaded.
     topo::Place place;
-    CpuMask cpus; ///< That its affinity mask allows.
-    /// What it offers if all ranks are on one host and agree in options of this digest.
+    CpuMask cpus; ///< CPUs that its affinity mask allows.
+    /// What it offers if all ranks are on one host and their options have the digest
+    /// guessed_options.
     ShmOffer guess;
     std::uint64_t guessed_options = 0;
-    std::uint64_t attached_heaps = 0; ///< Which are mapped: equal for equal sets.
+    std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
 };
 
-/// Of this process, without what it says of its heap, in a group of so many ranks.
+/// Returns what this process says in a group of so many ranks, without what it says of its heap.
 Hello hello_of(Context& context, std::uint32_t rank_count);
 
-/// Of a group that `rank` cannot be in.
+/// Returns the failure of a group that `rank` cannot be in.
 Status declined(std::size_t rank);
 
-/// Can they be one group? Compares rank 0 with the others, so that every rank comes to the same
-/// verdict, and rank 0 tells, or the rank that declines or cannot use its UCG_MACHINE. `machine`:
-/// this rank's own.
+/// Can the ranks be one group? Compares rank 0 with the others, so that every rank comes to the
+/// same verdict. Rank 0 is the one that tells the user, or the rank that declines or cannot use its
+/// UCG_MACHINE. `machine`: this rank's own.
 Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers);
 
-/// By rank, one of what each tells.
+/// Returns that member of what each rank tells, by rank.
 template <typename Told>
 std::vector<TopologyEnd> ends_of(const std::vector<Told>& all, TopologyEnd Told::*end) {
     std::vector<TopologyEnd> ends;

@@ -62,7 +62,8 @@ void LatencyProbe::begin_round_trip() {
     }
 }
 
-/// The first one connects; any of the others may be disturbed.
+/// The shortest round trip counts: the first one also connects, and any of the others may be
+/// disturbed.
 void LatencyProbe::end_round_trip() {
     const std::chrono::duration<double, std::nano> took = Clock::now() - begin_;
     if (asks_ && round_trip_ >= 0) {
@@ -81,7 +82,7 @@ void LatencyProbe::post(Message& message, Direction direction, std::byte* data) 
     transport_.post({&message, 1});
 }
 
-/// Messages in flight come back to this process.
+/// Gives the transport up, so that messages in flight come back to this process.
 LatencyProbe::State LatencyProbe::give_up() {
     transport_.abandon();
     return State::failed;

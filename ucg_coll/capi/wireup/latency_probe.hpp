@@ -1,5 +1,5 @@
-// How long a short message takes from one process of a group to another, by the group's own
-// transport: some round trips, before the group has collectives.
+// Measures how long a short message takes from one process of a group to another, by the group's
+// own transport: some round trips, before the group has collectives.
 #pragma once
 
 #include <chrono>
@@ -11,30 +11,34 @@
 
 namespace ucg::capi {
 
+/// One end of such a measurement.
 class LatencyProbe {
   public:
     using Clock = std::chrono::steady_clock;
 
-    /// One end asks, and one answers, as often. The transport must outlive it.
+    /// One end asks, and the other answers, both for the same number of round trips. The transport
+    /// must outlive it.
     LatencyProbe(transport::Transport& transport, Rank peer, bool asks, int round_trips)
         : transport_(transport), asks_(asks), peer_(peer), round_trips_(round_trips) {}
     LatencyProbe(const LatencyProbe&) = delete; // Messages are in flight.
     LatencyProbe& operator=(const LatencyProbe&) = delete;
 
     enum class State : std::uint8_t {
-        waits,  ///< For the peer: to be called again.
+        waits,  ///< The peer is to send something: look() is to be called again.
         over,   ///< Nothing is in flight.
-        failed, ///< The same, and the transport carries nothing any more.
+        failed, ///< Nothing is in flight, and the transport carries nothing any more.
     };
-    /// Drives the transport, and gives it up once it is later than `deadline`, since a peer whose
-    /// end has failed says nothing, or where memory ran out.
+    /// Drives the transport, and returns how far the probe has come. Gives the transport up once it
+    /// is later than `deadline`, since a peer whose end has failed says nothing, and where memory
+    /// runs out.
     State look(Clock::time_point deadline);
 
-    /// Half of the shortest round trip; 0 where this end has answered. REQUIRES: over.
+    /// Returns half of the shortest round trip, in nanoseconds; 0 at the end that answers.
+    /// REQUIRES: the probe is `over`.
     double seen_ns() const { return seen_ns_; }
 
   private:
-    /// Of no collective: a group's first one has number 0.
+    /// The number of no collective: a group's first one has number 0.
     static constexpr std::uint32_t kSequence = UINT32_MAX;
 
     bool waits();

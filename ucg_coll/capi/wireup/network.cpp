@@ -67,15 +67,16 @@ Result<Network*> NetworkWireup::start() {
     return context_.ucx(group_.several_hosts());
 }
 
-/// What was learned may not decide where a setting wants the same bits in any place, nor where
-/// somebody has measured the network.
+/// May the group find out how long messages take? Not where a setting wants the same bits wherever
+/// ranks are, nor where somebody has measured the network.
 bool NetworkWireup::may_learn() const {
     return group_.several_hosts() && !context_.config().reproducible() &&
            cost::has_builtin_network(group_.profile);
 }
 
-/// What all ranks know, they need not find out. Who may not wait for others answers them late,
-/// which looks like a slow network; so nothing is found out where one may not.
+/// Takes over what all ranks know, which they need not find out. A rank that may not wait for
+/// others answers them late, which looks like a slow network; so nothing is found out where some
+/// rank may not wait.
 void NetworkWireup::take_learned(const std::vector<NetworkEnd>& ends) {
     const auto known = [&](const NetworkEnd& end) { return end.learned.of(group_.network); };
     if (std::any_of(ends.begin(), ends.end(),
@@ -106,7 +107,8 @@ Task<Status> NetworkWireup::learn() {
     co_return seen.ok() ? take_seen(std::move(*seen)) : seen.status();
 }
 
-/// 0 at most ranks: hosts look in pairs, and each pair's first leader tells. Negative: the
+/// Returns the time of a message in nanoseconds as this rank has seen it. It is 0 at most ranks:
+/// hosts look in pairs, and the leader of each pair's first host tells. It is negative where the
 /// transport has failed.
 Task<double> NetworkWireup::look() {
     // Where ranks share processors, most round trips have others' turns in them.
@@ -128,7 +130,7 @@ Task<double> NetworkWireup::look() {
     co_return state == LatencyProbe::State::over ? probe.seen_ns() : -1;
 }
 
-/// The median of the pairs decides, so that some that are disturbed, or nearer to one another than
+/// Takes the median over the pairs, so that some that are disturbed, or nearer to one another than
 /// most, do not decide for all.
 Status NetworkWireup::take_seen(std::vector<double> seen) {
     const auto failed =
@@ -149,7 +151,7 @@ Status NetworkWireup::take_seen(std::vector<double> seen) {
     return {};
 }
 
-/// Every rank's UCX address, or the same failure on all ranks if one has none.
+/// Gathers every rank's UCX address; fails alike on all ranks if one has none.
 Task<Status> NetworkWireup::exchange_addresses() {
     const std::string_view mine = network_ == nullptr ? std::string_view() : network_->address();
     const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(
@@ -190,7 +192,7 @@ void NetworkWireup::take_in(const std::vector<NetworkEnd>& ends) {
     }
 }
 
-/// Finds the hosts in the cluster, or one rank says why all do without.
+/// Finds the hosts in the cluster, or has one rank say why all do without.
 void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
     const LoadedTopology& own = context_.topology();
     TopologyVerdict verdict = agree_on_topology(own.cluster, ends, group_.placement);
@@ -201,8 +203,8 @@ void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
     }
 }
 
-/// Addresses by rank. Ranks that shared memory serves, and this one, are not UCX's business: they
-/// have none.
+/// Returns addresses by rank. They are empty for this rank, and for ranks that shared memory
+/// serves: these are not UCX's business.
 std::vector<std::string> NetworkWireup::peers_by_ucx() const {
     std::vector<std::string> peers;
     const std::string& addresses = addresses_->all;

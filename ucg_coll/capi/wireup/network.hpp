@@ -1,5 +1,5 @@
-// The part of a group's wire-up that connects its hosts by UCX, and ranks of a host that share no
-// memory.
+// The part of a group's wire-up that connects its hosts by UCX, and the ranks of a host if they
+// share no memory.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,40 @@
 
 namespace ucg::capi {
 
-/// What a rank has of UCX, and, where there are several hosts, of the switches between them.
+/// What a rank tells of UCX, and, where there are several hosts, of the switches between them.
 struct NetworkEnd {
     std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
     std::uint32_t only_tcp = 0;
-    std::uint32_t group_id = 0; ///< By which number it is going to know the group.
+    std::uint32_t group_id = 0; ///< The number by which it is going to know the group.
     std::uint32_t waits = 0;    ///< GroupParams::waits.
-    LearnedNetworks learned;    ///< By earlier groups.
+    LearnedNetworks learned;    ///< What earlier groups have found out.
     TopologyEnd topology;
 };
 
-/// In this order: exchange(), make_transport(), tell(), agree().
+/// To be called in this order: exchange(), make_transport(), tell(), agree().
 class NetworkWireup {
   public:
-    /// All must outlive it. `one_kernel`: all ranks are on hosts of one. `waits`: as in
-    /// GroupParams.
+    /// All arguments must outlive it. `one_kernel`: all ranks are on hosts under one kernel.
+    /// `waits`: as in GroupParams.
     NetworkWireup(Context& context, Peers& peers, WiredGroup& group, bool one_kernel, bool waits)
         : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel), waits_(waits) {}
 
-    /// The group knows its placement, and has shared memory if it has any. Collective.
+    /// Starts UCX and exchanges addresses; finds out how long messages take where not all ranks
+    /// know that, and all may wait. The group must have its placement, and its shared memory if it
+    /// has any. Collective.
     Task<Status> exchange();
 
-    /// Does nothing where exchange() has needed the transport. May fail at this rank alone, with or
-    /// without an exception.
+    /// Makes the transport, unless exchange() has needed it already. May fail at this rank alone,
+    /// with or without an exception.
     Status make_transport();
 
-    /// An exchange that takes no memory: has this rank all that it needs so far? The last one asks
-    /// so, and one before messages are timed. To be awaited. Collective.
+    /// An exchange that takes no memory, in which each rank tells whether it has all that it needs
+    /// so far (`made`). It is the last exchange, and one like it comes before messages are timed.
+    /// To be awaited. Collective.
     Peers::Ended tell(bool made);
 
-    /// Has every rank? `told`: how that exchange ended. `mine`: why this rank has not, where that
-    /// is known.
+    /// Returns ok if every rank has all that it needs. `told`: how that exchange ended. `mine`: why
+    /// this rank has not, where that is known.
     Status agree(const Status& told, const Status& mine);
 
   private:
@@ -68,10 +71,10 @@ class NetworkWireup {
     bool waits_;
     bool learns_ = false; ///< How long messages take is to be found out.
     transport::Network* network_ = nullptr;
-    std::vector<std::uint32_t> group_ids_; ///< By rank.
-    std::vector<std::uint64_t> lengths_;   ///< Of the ranks' addresses,
-    GatheredTexts addresses_; ///< which lie here, as far apart as the longest one needs.
-    GatheredValues<std::uint32_t> answers_; ///< Of all ranks, to the last question.
+    std::vector<std::uint32_t> group_ids_;  ///< By rank.
+    std::vector<std::uint64_t> lengths_;    ///< Lengths of the ranks' addresses in bytes;
+    GatheredTexts addresses_;               ///< each of these takes as much room as the longest.
+    GatheredValues<std::uint32_t> answers_; ///< Those of all ranks to the last question.
 };
 
 } // namespace ucg::capi

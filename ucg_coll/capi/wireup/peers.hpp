@@ -1,5 +1,5 @@
 // The ranks of a group that is being wired up, as one of them sees them: how it exchanges values
-// with the others, and who of them tells the user what they all know.
+// with the others, and which rank tells the user what all of them know.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace ucg::capi {
 
 class Peers {
   public:
-    /// All must outlive it.
+    /// All arguments must outlive it.
     Peers(Context& context, const GroupParams& params, Exchanges& exchanges)
         : context_(context), params_(params), exchanges_(exchanges),
           rank_(static_cast<Rank>(params.rank)), speaker_(rank_) {}
@@ -27,7 +27,8 @@ class Peers {
     Rank rank() const { return rank_; }
     std::uint32_t count() const { return params_.size; }
 
-    /// An exchange, awaited until it has ended. Takes no memory, but to say that it failed.
+    /// To be awaited: an exchange, which gives how it ended. Takes no memory, except to say that it
+    /// failed.
     class Ended : public Exchanges::Ended {
       public:
         Ended(Peers& peers, const Exchange& exchange)
@@ -39,7 +40,7 @@ class Peers {
         Peers& peers_;
     };
 
-    /// The same, of which what all have told is awaited, by rank.
+    /// To be awaited: an exchange, which gives what all ranks have told, by rank.
     template <typename T>
     class Told {
       public:
@@ -62,13 +63,14 @@ class Peers {
         Ended ended_;
     };
 
-    /// What each rank tells. To be awaited. Collective.
+    /// Tells all ranks `mine`, and gives what each tells. To be awaited. Collective.
     template <typename T>
     Told<T> allgather(const T& mine) {
         return Told<T>(*this, values_of(params_.size, mine));
     }
 
-    /// The same, in memory that is there already and outlives the wait. Collective.
+    /// An allgather in memory that is there already and outlives the wait. To be awaited.
+    /// Collective.
     template <typename T>
     Ended allgather(Gathered<T, std::vector<T>>& memory) {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -76,23 +78,27 @@ class Peers {
         return {*this, {&memory.mine, memory.all.data(), sizeof(T), &memory.under_way}};
     }
 
-    /// The same of texts, none of them longer than `width`: each is followed by zeros there.
+    /// An allgather of texts, none of them longer than `width` bytes: each takes so many bytes, and
+    /// is followed by zeros. To be awaited. Collective.
     Ended allgather(Gathered<std::string, std::string>& memory, std::uint64_t width);
 
-    /// What is awaited is here, and no exchange: the caller does something else meanwhile.
+    /// To be awaited where this rank waits for no exchange, but for something that comes about by
+    /// itself: its caller does something else meanwhile.
     Exchanges::Pause pause() { return exchanges_.pause(); }
 
     /// Did an allgather fail at this rank? It need not have failed at the others.
     bool interrupted() const { return interrupted_; }
 
-    /// All ranks know of a failure: this one tells the user, and the others keep quiet.
+    /// To be called for a failure of which all ranks know: `speaker` tells the user, and the others
+    /// keep quiet.
     void set_speaker(Rank speaker) { speaker_ = speaker; }
-    /// Does this rank tell why there is no group? A failure that it alone knows of it tells.
+    /// Does this rank tell the user why there is no group? It does so for a failure that it alone
+    /// knows of.
     bool speaks() const { return speaker_ == rank_; }
 
-    /// Is this rank the first in trouble, and is it the first time in this process? Many ranks
-    /// usually share one trouble. To be asked on all ranks, since any of them may be the first one
-    /// of another group.
+    /// Is this rank the first one with a certain trouble, and is it the first time in this process?
+    /// Many ranks usually share one trouble. To be asked on all ranks, since any of them may be the
+    /// first one of another group.
     template <typename Told, typename InTrouble>
     bool is_first(const std::vector<Told>& all, Context::Once message, InTrouble in_trouble) {
         const auto first = std::find_if(all.begin(), all.end(), in_trouble);

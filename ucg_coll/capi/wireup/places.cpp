@@ -22,11 +22,11 @@ topo::Placement placement_of(const std::vector<Hello>& all) {
     return topo::Placement(places);
 }
 
-/// Ranks of several hosts under one kernel (containers, pods, virtual hosts) share its
-/// processors, whatever each host shows of them.
+/// What ranks share under one kernel. Ranks of several hosts under one kernel (containers, pods,
+/// virtual hosts) share its processors, whatever each host shows of them.
 struct MachineLoad {
     unsigned ranks = 0;
-    unsigned granted_cpus = 0; ///< By the hosts, one by one.
+    unsigned granted_cpus = 0; ///< Sum over the hosts.
     CpuMask cpus;
 
     CpuLoad load() const { return {ranks, std::min(granted_cpus, cpus.count())}; }
@@ -54,7 +54,7 @@ Places places_of(const std::vector<Hello>& all, Rank rank) {
     Places places;
     places.placement = placement_of(all);
     const topo::Placement& placement = places.placement;
-    // Of a host that does not know its machine, a number that is no machine's.
+    // A host that does not know its machine gets a number that no machine has.
     const auto machine_of = [&](std::uint32_t host) {
         const Rank first = placement.ranks_on(host).front();
         const std::uint64_t machine = all[static_cast<std::size_t>(first)].machine;

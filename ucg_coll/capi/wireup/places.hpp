@@ -10,15 +10,16 @@
 
 namespace ucg::capi {
 
-/// The same on all ranks, but for the load.
+/// Where the ranks are and how they share processors. The same on all ranks, except for the load.
 struct Places {
     topo::Placement placement;
     double ranks_per_cpu = 1; ///< On the fullest machine; at least 1.
-    bool one_kernel = false;  ///< All ranks are on hosts of one.
-    CpuLoad load;             ///< Of the machine of `rank`.
+    bool one_kernel = false;  ///< All ranks are on hosts under one kernel.
+    CpuLoad load;             ///< That of the machine that `rank` is on.
 };
 
-/// `all`: by rank. REQUIRES: 0 <= rank < all.size().
+/// Works out the places from what all ranks said. `all` is by rank. REQUIRES: 0 <= rank <
+/// all.size().
 Places places_of(const std::vector<Hello>& all, Rank rank);
 
 } // namespace ucg::capi

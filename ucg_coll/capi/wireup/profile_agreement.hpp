@@ -12,14 +12,14 @@
 
 namespace ucg::capi {
 
-/// The profile that all ranks plan by. Costs that differ would choose different algorithms: where
-/// the user named a file that is an error; files that were merely found, on hosts that were
-/// measured one by one, give way to the built-in costs, which one rank says once.
+/// Returns the profile that all ranks plan by. Costs that differ would choose different algorithms:
+/// where the user named a file, that is an error; files that were merely found, on hosts that were
+/// measured one by one, give way to the built-in costs, which one rank tells once.
 Result<cost::Profile> agree_on_profile(Context& context, Peers& peers,
                                        const std::vector<Hello>& all);
 
-/// Puts into `memory` from which lengths on the group's messages are copied once: a setting decides
-/// before the profile.
+/// Puts into `memory` the lengths from which on the group's messages are copied once. A setting
+/// comes before the profile.
 void agree_on_copies(const std::vector<Hello>& all, cost::MemoryModel& memory);
 
 } // namespace ucg::capi

@@ -65,7 +65,7 @@ void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
 
 namespace {
 
-/// Nobody is told: the program asks again later.
+/// The user is told nothing: the program asks again later.
 Status heap_is_claimed() {
     return failure(Code::busy, "a rank makes the memory that it shares for another group just now");
 }
@@ -102,8 +102,9 @@ bool SharedMemoryWireup::some_on_hosts(const std::vector<Hello>& all, Holds hold
     return some;
 }
 
-/// Did all ranks guess, and rightly? Then the second exchange has taken place. Who knows the heaps
-/// of the same processes as all others, each its own among them, knows all of theirs.
+/// Did all ranks guess, and rightly? Then the second exchange has taken place. A rank that knows
+/// the heaps of the same processes as all others, each rank's own among them, knows the heaps of
+/// all ranks.
 void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     const std::uint64_t right_options = digest(options());
     const bool right =
@@ -121,7 +122,7 @@ void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     }
 }
 
-/// What all ranks of the group agree in, but for the time-out.
+/// Returns the options, in which all ranks of the group agree, except for the time-out.
 transport::ShmOptions SharedMemoryWireup::options() const {
     transport::ShmOptions options;
     options.outstanding_max = engine::kOutstandingMax;
@@ -150,7 +151,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
 
 namespace {
 
-/// Nobody has to map anybody.
+/// Has every rank mapped its peers' heaps already? Then nobody has to map any.
 bool all_attached(const std::vector<ShmOffer>& offers) {
     return std::all_of(offers.begin(), offers.end(),
                        [](const ShmOffer& offered) { return offered.attached != 0; });
@@ -211,7 +212,8 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
     co_return settle(*offers);
 }
 
-/// Who is alone on its host makes none.
+/// Claims the heap that this rank wished for. Returns false if it cannot. A rank that is alone on
+/// its host makes no heap.
 bool SharedMemoryWireup::claim() {
     if (wished_ && !claimed_ && group_.local_ranks(peers_.rank()).size() > 1) {
         claimed_ = context_.claim_heap(heaps_[self()].token);
@@ -231,7 +233,7 @@ Task<Status> SharedMemoryWireup::agree_on_claims() {
     co_return good ? Status() : heap_is_claimed();
 }
 
-/// All have connected. Always true.
+/// Gives the group its shared memory, since all ranks have connected. Always true.
 bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     if (offered_ != nullptr) {
         offered_->establish();
@@ -245,8 +247,9 @@ bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     return true;
 }
 
-/// `ends`: the own one, then those of all ranks. Where nobody has to map anybody all ranks come to
-/// the same end, and have said before whether they reach all that they know.
+/// Exchanges how far ranks came. `ends`: this rank's end, and afterwards those of all ranks. Where
+/// nobody has to map any heap, all ranks come to the same end, and have said before whether they
+/// reach all that they know; then there is no exchange, and `ends` stays.
 Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
                                                std::vector<ShmEnd>& ends) {
     const bool reaches = reaches_all(ends.front());
@@ -270,14 +273,14 @@ Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offe
     co_return Status();
 }
 
-/// Who pauses cannot know when the others go on.
+/// A rank that pauses has no deadline: it cannot know when the others go on.
 SharedMemoryWireup::Clock::time_point SharedMemoryWireup::deadline() const {
     return waits_ ? Clock::now() + std::chrono::seconds(context_.config().timeout_seconds())
                   : Clock::time_point::max();
 }
 
-/// The node heap that this process has told of. If there was none it is made, together with those
-/// of the others on this host that wish for one.
+/// Returns the node heap that this process has told of. If there was none it is made, together with
+/// those of the others on this host that wish for one.
 Task<Result<shm::Heap*>> SharedMemoryWireup::heap() {
     const std::unique_ptr<shm::HeapJoin> join = context_.join_heap(heaps_, self(), deadline());
     if (join == nullptr) {
@@ -292,7 +295,8 @@ Task<Result<shm::Heap*>> SharedMemoryWireup::heap() {
     co_return context_.take_joined(std::move(*joined));
 }
 
-/// This rank's end of the shared memory; null, with nothing to offer, if it is alone on its host.
+/// Makes this rank's end of the shared memory; null, with nothing to offer, if it is alone on its
+/// host.
 Task<std::unique_ptr<transport::ShmTransport>> SharedMemoryWireup::make(ShmOffer& mine,
                                                                         Status& status) {
     const Ranks local_ranks = group_.local_ranks(peers_.rank());
@@ -322,8 +326,9 @@ Task<std::unique_ptr<transport::ShmTransport>> SharedMemoryWireup::make(ShmOffer
     co_return std::move(*made);
 }
 
-/// The heaps of those that made theirs together with this one are attached from now on, and nobody
-/// has to map anybody: what the kernel permits is known before all say so to one another.
+/// Tries what the kernel permits with the ranks that made their heaps together with this one. Those
+/// heaps are attached from now on, and nobody has to map any; so that has to be known before all
+/// ranks tell it one another.
 void SharedMemoryWireup::try_mates(shm::Heap& heap) {
     const auto self = static_cast<std::size_t>(group_.placement.index_on_host(peers_.rank()));
     std::vector<shm::AccessTicket> mates;
@@ -355,8 +360,8 @@ Task<Status> SharedMemoryWireup::map(std::vector<shm::HeapAddress> heaps) {
     co_return *mapped;
 }
 
-/// Maps the heaps of the ranks on this host. Who fails says so to those that wait for its heap,
-/// which then need not wait for their time-out.
+/// Maps the heaps of the ranks on this host. A rank that fails says so to those that wait for its
+/// heap, which then need not wait for their time-out.
 Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& offers,
                                         Status& status) {
     if (mine == nullptr) {
@@ -381,7 +386,8 @@ Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOf
     co_return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
 }
 
-/// A rank that is alone on its host reaches all there.
+/// Does the kernel let this rank read and write the memory of all others on its host? Yes if it is
+/// alone there.
 bool SharedMemoryWireup::reaches_all(ShmEnd end) {
     const bool all = offered_ == nullptr || (end == ShmEnd::made && offered_->reaches_all());
     if (!all) {
@@ -390,8 +396,8 @@ bool SharedMemoryWireup::reaches_all(ShmEnd end) {
     return all;
 }
 
-/// Without shared memory, UCX carries everything. One line for the user, from the first rank that
-/// knows a cause. Always false.
+/// Goes without shared memory: UCX carries everything. The user gets one line, from the first rank
+/// that knows a cause. Always false.
 bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status& status) {
     const auto first = std::min_element(ends.begin(), ends.end());
     if (peers_.is_first(static_cast<Rank>(first - ends.begin()), Context::Once::step_down)) {
@@ -404,8 +410,8 @@ bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status
     return false;
 }
 
-/// What ranks read of others of their host: on each host what any of the group has. Who is alone
-/// there has nothing to offer.
+/// Finds what each rank has for others of its host to read: the least that any rank of the group
+/// has. A rank that is alone on its host has nothing to offer.
 void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
     if (group_.placement.ranks_per_host_max() == 1) {
         return;

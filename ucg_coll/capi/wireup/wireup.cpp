@@ -29,7 +29,7 @@ class Wireup {
     Wireup(const Wireup&) = delete;
     Wireup& operator=(const Wireup&) = delete;
 
-    /// Begins none between the last two exchanges over a network, which would take memory.
+    /// Begins no task between the last two exchanges over a network, which would take memory.
     Task<Status> run(const MakeGroup& make_group) {
         Status status = co_await agree();
         if (status.ok()) {
@@ -45,7 +45,7 @@ class Wireup {
     }
 
   private:
-    /// All exchanges but the last one over a network.
+    /// Makes all exchanges but the last one over a network.
     Task<Status> agree() {
         const Status agreed = co_await say_hello();
         if (!agreed.ok()) {
@@ -62,7 +62,8 @@ class Wireup {
         co_return co_await network_->exchange();
     }
 
-    /// What each rank does by itself, and may fail at: then `mine` says why, where it is known.
+    /// Does what each rank does by itself. Returns false if that failed; then `mine` says why,
+    /// where it is known.
     bool make(const MakeGroup& make_group, Status& mine) {
         try {
             mine = make_alone(make_group);
@@ -75,7 +76,7 @@ class Wireup {
         }
     }
 
-    /// A program that makes many groups need not hear for each what they all lack.
+    /// Logs a failure. A program that makes many groups need not hear for each what they all lack.
     void tell(const Status& status) {
         if (status.code() == Code::busy) {
             log(LogLevel::debug, "{}", status.message());
@@ -134,7 +135,7 @@ class Wireup {
         one_kernel_ = places.one_kernel;
     }
 
-    /// Finds the ranks' machines in a schedule that was loaded, or one rank says why not.
+    /// Finds the ranks' machines in a schedule that was loaded, or has one rank say why not.
     void place_machines(const std::vector<Hello>& all) {
         const std::vector<TopologyEnd> ends = ends_of(all, &Hello::phases);
         PhasesVerdict verdict = agree_on_phases(context_.phases(), ends);
@@ -146,7 +147,7 @@ class Wireup {
         }
     }
 
-    /// By which transport each rank is reached.
+    /// Sets by which transport each rank is reached.
     void route() {
         group_.routes.assign(peers_.count(), group_.ucx.get());
         if (group_.shm != nullptr) {
@@ -163,7 +164,7 @@ class Wireup {
     SharedMemoryWireup shared_memory_;
     std::optional<NetworkWireup> network_; ///< If the group needs one.
     const bool waits_;
-    bool one_kernel_ = false; ///< All ranks are on hosts of one.
+    bool one_kernel_ = false; ///< All ranks are on hosts under one kernel.
     bool agreed_ = false;     ///< All ranks have come to the same end.
 };
 

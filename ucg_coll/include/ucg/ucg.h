@@ -9,7 +9,7 @@
  *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
  *     trace) allows.
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
- *     before their context; what comes too early is UCG_ERR_BUSY, and the handle stays valid. A
+ *     before their context; too early a call fails with UCG_ERR_BUSY; the handle stays valid. A
  *     null handle is never valid except where a function says so.
  *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
  *     an earlier minor version go on working with later libraries.
@@ -46,28 +46,28 @@ typedef enum {
     UCG_OK = 0,                 /**< Success. */
     UCG_INPROGRESS = 1,         /**< Started and not complete yet. */
     UCG_ERR_INVALID_PARAM = -1, /**< The caller's argument is wrong. */
-    UCG_ERR_UNSUPPORTED = -2,   /**< Not offered here. Nothing was started. */
+    UCG_ERR_UNSUPPORTED = -2,   /**< Not available in this case. Nothing was started. */
     UCG_ERR_UNREACHABLE = -3,   /**< No transport reaches a peer. */
     UCG_ERR_NO_MEMORY = -4,     /**< Process memory or shared memory is exhausted. */
     UCG_ERR_IO_ERROR = -5,      /**< The operating system or a transport failed. */
     UCG_ERR_TIMED_OUT = -6,     /**< A peer did not answer in time. */
     UCG_ERR_DISAGREEMENT = -7,  /**< Ranks gave different values where equal ones are needed. */
-    UCG_ERR_INTERNAL = -8,      /**< Unexpected: please report. */
-    UCG_ERR_BUSY = -9           /**< Still in use, or not the time for it. Nothing was done. */
+    UCG_ERR_INTERNAL = -8,      /**< An unexpected condition: please report it. */
+    UCG_ERR_BUSY = -9           /**< Still in use, or too early. Nothing was done. */
 } ucg_status_t;
 
-/** A sentence for a status; static storage. Does not fail. */
+/** Returns a sentence that describes a status, in static storage. Does not fail. */
 const char* ucg_status_string(ucg_status_t status);
 
-/** The version of the library at run time. Any pointer may be NULL. Does not fail. */
+/** Returns the version of the library at run time. Any pointer may be NULL. Does not fail. */
 void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
-/** "0.2.0"; static storage. Does not fail. */
+/** Returns the version as text, "0.2.0", in static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
-/** Takes a line, "[host:pid] ucg error: ...\n". Any thread, under any lock: call no ucg_*. */
+/** Takes one log line, "[host:pid] ucg error: ...\n". Any thread, under any lock: call no ucg_*. */
 typedef void (*ucg_log_handler_t)(const char* line, void* arg);
-/** From here on `handler` takes the process's log, as far as UCG_LOG_LEVEL lets it come; NULL:
- *  standard error does. Returns who took it before, and that one's `arg`. Any thread. */
+/** Sends the process's log lines that UCG_LOG_LEVEL lets pass to `handler`; NULL: to standard
+ *  error. Returns the former handler, and its `arg` in *old_arg_p (may be NULL). Any thread. */
 ucg_log_handler_t ucg_log_set_handler(ucg_log_handler_t handler, void* arg, void** old_arg_p);
 
 typedef struct ucg_config* ucg_config_h;
@@ -92,7 +92,7 @@ void ucg_config_release(ucg_config_h config);
 /* ------------------------------------------------------------------ context */
 
 typedef enum {
-    UCG_THREAD_MODE_SINGLE = 0,  /**< One thread at a time; the caller sees to it. */
+    UCG_THREAD_MODE_SINGLE = 0,  /**< One thread at a time, which the caller ensures. */
     UCG_THREAD_MODE_MULTIPLE = 1 /**< Any thread at any time; the library locks. */
 } ucg_thread_mode_t;
 
@@ -106,43 +106,43 @@ enum ucg_context_params_field {
 };
 
 enum ucg_progress_flags {
-    /** Messages that are there, and what follows from them: this call is made so often that
-     *  timers and the like wait for one without the flag. */
+    /** Only messages that have arrived, and what follows from them, need be handled. Calls with
+     *  this flag are so frequent that timers and the like should wait for a call without it. */
     UCG_PROGRESS_FLAG_MESSAGES = UCG_BIT(0)
 };
 
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_context_params_field. */
     ucg_thread_mode_t thread_mode;
-    /** Drives the host's own communication and returns how many things happened there; 0: nothing,
-     *  or, without UCG_PROGRESS_FLAG_MESSAGES, that it cannot tell. `flags`: bits of
+    /** Makes progress on the caller's own communication (an MPI's) and returns how many events it
+     *  handled; 0: none, or, without UCG_PROGRESS_FLAG_MESSAGES, unknown. `flags`: bits of
      *  ucg_progress_flags. Blocking calls, ucg_group_create among them, call it often while they
-     *  wait, with the flag and, if that returns 0, without it; and before they return, by turns:
-     *  each one while there are messages, else each eighth. A barrier, and a call that has slept,
-     *  call it with the flag until it returns 0. May be NULL. Of this context it may call
-     *  ucg_context_poll, and prepare, start, post and free collectives; nothing that waits. */
+     *  wait, with the flag and, if that returns 0, without it; also before they return, each one
+     *  while there are events, else each eighth. A barrier, and a call that has slept, call it with
+     *  the flag until it returns 0. May be NULL. It may call ucg_context_poll on this context, and
+     *  prepare, start, post and free collectives of it; nothing that waits. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
-    const char* name; /**< For messages; copied. */
-    /** Processes of the job on this host, in whatever groups: when they outnumber its CPUs, waiting
-     *  yields the processor at once. */
+    const char* name; /**< The context's name in messages to the user; copied. */
+    /** Number of processes of the job on this host, in all groups. If they outnumber the host's
+     *  CPUs, a rank that waits yields its processor at once. */
     uint32_t local_processes;
-    /** Not 0: processes that wait are asked to give their processors away (Open MPI's
-     *  mpi_yield_when_idle), since others want them whom counts of ranks do not show. Waits begin
-     *  so, until they find that nobody takes what they give. */
+    /** Not 0: waiting ranks are to yield their processors (Open MPI's mpi_yield_when_idle) to
+     *  others that counts of ranks do not show. Waits then begin by yielding, until they find that
+     *  nobody takes the processors. */
     int yields;
-    /** Which of the job's processes on this host this one is, from 0: the core that it gets of a
-     *  machine which UCG_MACHINE names. Without it no group is made where that is set. */
+    /** Index of this process among the job's processes on this host, from 0. It chooses the core in
+     *  the machine that UCG_MACHINE names; where that is set, no group is made without it. */
     uint32_t local_rank;
 } ucg_context_params_t;
 
-/** What ucg_context_create() calls, with the version of the header that the caller was compiled
- *  with; for languages that do not read headers. */
+/** Like ucg_context_create(), for languages that do not read headers: `api_major` and `api_minor`
+ *  are the version of the header that the caller was written for. */
 ucg_status_t ucg_context_create_version(unsigned api_major, unsigned api_minor,
                                         const ucg_context_params_t* params, ucg_config_h config,
                                         ucg_context_h* context_p);
 
-/** Makes a context: one per process is enough. Does not communicate. `config` may be NULL: then the
+/** Makes a context; one per process is enough. Does not communicate. `config` may be NULL: then the
  *  environment is read. `params` may be NULL. UCG_ERR_UNSUPPORTED: this header is of another major
  *  version than the library, or of a later minor one; libraries serve older callers. */
 static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params,
@@ -151,73 +151,73 @@ static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params
 }
 
 /**
- * Advances all outstanding collectives of the context. Returns how many messages completed: 0 means
- * that there was nothing to do. Never blocks.
+ * Advances all collectives of the context that are in progress. Returns how many messages
+ * completed, 0 if there was nothing to do. Never blocks.
  */
 unsigned ucg_context_progress(ucg_context_h context);
 
-/** The end of a collective that ucg_coll_post() has started. */
+/** The outcome of a collective that ucg_coll_post() started and that has ended. */
 typedef struct {
     void* user_data;
     ucg_status_t status; /**< UCG_OK or an error. */
 } ucg_completion_t;
 
-/** Does what ucg_context_progress() does, then takes up to `max` ends of posted collectives, in
- *  their order. Returns how many. Never blocks, and costs the same however many are outstanding
- *  that have not moved. */
+/** Does what ucg_context_progress() does, then writes up to `max` outcomes of posted collectives,
+ *  in the order in which they ended. Returns how many. Never blocks. The time does not depend on
+ *  the number of collectives in progress that have not advanced. */
 unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, unsigned max);
 
 /**
- * Parts from all peers in good order: delivers what was sent, closes the connections. Bounded in
- * time. To be followed by the caller's own synchronisation with the peers (a fence of the
- * launcher), during which ucg_context_progress serves slower peers, then by ucg_context_destroy.
- * May be left out. No collective may be in progress or started afterwards.
+ * Closes the connections to all peers after delivering what was sent, in bounded time. The caller
+ * then synchronises with the peers by its own means (a fence of the launcher), meanwhile calling
+ * ucg_context_progress to serve slower peers, and then calls ucg_context_destroy. This call may be
+ * left out. No collective may be in progress, or be started afterwards.
  */
 ucg_status_t ucg_context_disconnect(ucg_context_h context);
 
-/** Destroys a context; local. UCG_ERR_BUSY: it has groups, or makes some; it stays as it is. */
+/** Destroys a context. Local. UCG_ERR_BUSY: it has groups, or is making some; it stays valid. */
 ucg_status_t ucg_context_destroy(ucg_context_h context);
 
 /* ------------------------------------------------------------------ memory */
 
 /**
- * Memory for buffers that the other processes of this host read and reduce in place, where a
- * buffer from elsewhere has to be copied into shared memory first. Zeroed, aligned to a page, whole
- * pages: for buffers, not for small objects. All pages are there when the call returns, on the NUMA
- * node where the calling thread runs (or as its memory policy says): allocate on the rank that uses
- * the memory most. Fails with UCG_ERR_NO_MEMORY when UCG_HEAP_SIZE, or the memory that the machine
- * or the control group has left, does not suffice; never later, by a signal. UCG_ERR_BUSY: the
- * first group that shares memory is being made, by this thread or by ucg_group_create_start(), and
- * its memory is not there yet; call again later. `size` 0 gives NULL.
- * The caller owns the memory; what is left goes with the context. It belongs to this process: a
- * forked child must not use it. Does not communicate.
+ * Allocates `size` bytes for buffers that the other processes of this host read and reduce in
+ * place, where a buffer from elsewhere has to be copied into shared memory first. Zeroed, aligned
+ * to a page, whole pages: for buffers, not for small objects. All pages are allocated when the call
+ * returns, on the NUMA node where the calling thread runs (or as its memory policy says): call it
+ * on the rank that uses the memory most. UCG_ERR_NO_MEMORY: UCG_HEAP_SIZE, or the memory that the
+ * machine or the control group has left, does not suffice; using the memory later never raises a
+ * signal. UCG_ERR_BUSY: the first group that shares memory is being made, by this thread or by
+ * ucg_group_create_start(), and its memory does not exist yet; call again later. `size` 0 gives
+ * NULL. The caller owns the memory; what is not freed goes with the context. It belongs to this
+ * process: a forked child must not use it. Does not communicate.
  *
  * With libucg_heap.so preloaded, what malloc gives (blocks of 16 KiB and more) serves as well.
  */
 ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void** address_p);
 
-/** Frees memory of ucg_mem_alloc; NULL is nothing. No collective may still use it, on any rank. Any
+/** Frees memory of ucg_mem_alloc; NULL is ignored. No collective may still use it, on any rank. Any
  *  other address is UCG_ERR_INVALID_PARAM. */
 ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
 
 /* ------------------------------------------------------------------ group */
 
 /**
- * The caller's own way to exchange a few bytes among the ranks of a group, used while the group is
- * made: gathers `bytes` bytes of `send_buffer` from every rank into `recv_buffer` (size * bytes) in
- * rank order. Blocking; returns 0 on success, the same on all ranks if it can. Meanwhile it may
- * make progress, also on a context that is not UCG_THREAD_MODE_MULTIPLE.
+ * The caller's own allgather, used while a group is made: gathers `bytes` bytes of `send_buffer`
+ * from every rank of the group into `recv_buffer` (size * bytes) in rank order. Blocking; returns 0
+ * on success, the same on all ranks if it can. Meanwhile it may make progress, also on a context
+ * that is not UCG_THREAD_MODE_MULTIPLE.
  */
 typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
                                       size_t bytes);
 
-/** The same for ucg_group_create_start(): starts the exchange and returns; 0 on success. Both
- *  buffers stay until it has ended. Of one creation one exchange is under way at a time. */
+/** Starts such an allgather for ucg_group_create_start() and returns without waiting; 0 on success.
+ *  Both buffers stay valid until it has ended. Each creation has one in progress at a time. */
 typedef int (*ucg_oob_allgather_start_cb_t)(void* oob_arg, const void* send_buffer,
                                             void* recv_buffer, size_t bytes);
 
-/** UCG_INPROGRESS: the exchange that was started last has not ended. Else how it has. Does not
- *  wait; may make progress, as above. */
+/** Tests the allgather that was started last. UCG_INPROGRESS: it has not ended; else its outcome.
+ *  Does not wait; may make progress like ucg_oob_allgather_cb_t. */
 typedef ucg_status_t (*ucg_oob_allgather_test_cb_t)(void* oob_arg);
 
 enum ucg_group_params_field {
@@ -231,19 +231,19 @@ typedef struct {
     uint32_t size;                        /**< Number of ranks. Required. */
     ucg_oob_allgather_cb_t oob_allgather; /**< Required by ucg_group_create(). */
     void* oob_arg;
-    const char* name;                                 /**< For messages; copied. */
+    const char* name;                                 /**< Its name in messages; copied. */
     ucg_oob_allgather_start_cb_t oob_allgather_start; /**< Required by ucg_group_create_start(). */
-    ucg_oob_allgather_test_cb_t oob_allgather_test;   /**< The same. */
+    ucg_oob_allgather_test_cb_t oob_allgather_test;   /**< Likewise. */
 } ucg_group_params_t;
 
 /**
  * Makes a group. Collective over its ranks: every rank calls it, in the same order relative to the
- * other groups of these processes. Either all ranks succeed or all fail, but for UCG_ERR_NO_MEMORY
- * and UCG_ERR_INTERNAL: these are of this rank alone, and the program should end. Others may wait
- * for its part of an exchange; those that have had the last one have a group whose collectives
- * fail. Threads that call this function with one context do so one after the other; those that do
- * anything else do not wait for it. A process that has no context passes NULL: all fail then, with
- * UCG_ERR_UNREACHABLE, and need not wait for it. UCG_ERR_BUSY: see ucg_group_create_start().
+ * other groups of these processes. Either all ranks succeed or all fail, except with
+ * UCG_ERR_NO_MEMORY and UCG_ERR_INTERNAL, which occur on one rank; the program should then end.
+ * Others may wait for its part of an exchange; those past the last exchange have a group whose
+ * collectives fail. Threads that call this with one context do so one after the other; threads that
+ * call anything else do not wait for it. A process that has no context passes NULL: all then fail
+ * with UCG_ERR_UNREACHABLE, and need not wait for it. UCG_ERR_BUSY: see ucg_group_create_start().
  */
 ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* params,
                               ucg_group_h* group_p);
@@ -251,33 +251,33 @@ ucg_status_t ucg_group_create(ucg_context_h context, const ucg_group_params_t* p
 /**
  * Starts to make a group and returns without waiting for any other process. Collective, with the
  * same outcomes as ucg_group_create(), but in any order: a process may make several groups at a
- * time, and others by ucg_group_create() meanwhile, also from within the functions that exchange;
- * none waits for another. `params` are copied, what oob_arg points to is not. Needs
+ * time, and others by ucg_group_create() meanwhile, also from within the exchange callbacks; none
+ * waits for another. `params` is copied, but not what oob_arg points to. Needs
  * UCG_GROUP_PARAM_FIELD_OOB_START. `context` may be NULL as for ucg_group_create().
  *
  * A process makes the memory that it shares with its first group of processes of its host. Until
- * that is there, other groups in which it shares memory end with UCG_ERR_BUSY, at all ranks alike,
- * also at those that call ucg_group_create() for them, and nothing has changed: all may try again.
+ * that memory exists, other groups in which it shares memory end with UCG_ERR_BUSY on all ranks,
+ * also on those that call ucg_group_create() for them. Nothing has changed then: all may try again.
  */
 ucg_status_t ucg_group_create_start(ucg_context_h context, const ucg_group_params_t* params,
                                     ucg_group_creation_h* creation_p);
 
-/** Goes on with it as far as that is possible without waiting. UCG_INPROGRESS: to be called again;
- *  always so within its own functions, and while another thread's ucg_group_create() meets
- *  processes for the first time. Else it has ended, with *group_p or the reason why there is none,
- *  and `creation` is no more. Other ranks may use the group already. One thread at a time. */
+/** Advances a creation without waiting. UCG_INPROGRESS: call it again; always so within its own
+ *  callbacks, and while another thread's ucg_group_create() meets processes for the first time.
+ *  Else `creation` is no more, and *group_p is the group, or the status says why there is none.
+ *  Other ranks may use the group already. One thread at a time. */
 ucg_status_t ucg_group_create_test(ucg_group_creation_h creation, ucg_group_h* group_p);
 
-/** Gives up a group that is not made yet; local, and not from within its functions. Others wait for
- *  ever, or have a group whose collectives fail. Buffers of an exchange under way stay. */
+/** Gives up a creation that has not ended; local, not from its callbacks. Other ranks wait for
+ *  ever, or get a group whose collectives fail. Buffers of a started exchange stay allocated. */
 void ucg_group_create_abandon(ucg_group_creation_h creation);
 
-/** Gives back what the group keeps for calls like earlier ones, if that is more than about so many
- *  bytes; local. What requests have and what is in progress stays. */
+/** Frees the plans not in use that the group keeps for calls like earlier ones, if all its plans
+ *  take more than about `bytes` bytes. Local. */
 ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes);
 
-/** Destroys a group; local. UCG_ERR_BUSY: requests of the group are not freed, or a collective is
- * in progress; it stays as it is. */
+/** Destroys a group. Local. UCG_ERR_BUSY: collectives of the group are not freed, or one is in
+ *  progress; it stays valid. */
 ucg_status_t ucg_group_destroy(ucg_group_h group);
 
 /* ------------------------------------------------------------------ collectives */
@@ -303,15 +303,15 @@ typedef enum {
     UCG_COLL_LAST
 } ucg_coll_type_t;
 
-/** Room for types of collectives to come: what callers have for each of them keeps its size. */
+/** Room for future types of collectives: arrays that callers index by type keep their size. */
 enum { UCG_COLL_MAX = 64 };
 
-/** "allreduce"; static storage. NULL for an unknown value. */
+/** Returns the type's name, "allreduce", in static storage; NULL for an unknown value. */
 const char* ucg_coll_type_string(ucg_coll_type_t type);
 
 /** Datatypes that the library's own operators understand. */
 typedef enum {
-    UCG_DT_OPAQUE = 0, /**< element_bytes long, no operator of the library applies. */
+    UCG_DT_OPAQUE = 0, /**< element_bytes long; no operator of the library applies. */
     UCG_DT_INT8,
     UCG_DT_INT16,
     UCG_DT_INT32,
@@ -323,7 +323,7 @@ typedef enum {
     UCG_DT_FLOAT32,
     UCG_DT_FLOAT64,
     UCG_DT_FLOAT16,     /**< IEEE 754 binary16; each step is rounded to nearest, ties to even. */
-    UCG_DT_BFLOAT16,    /**< The upper half of a float32; the same. */
+    UCG_DT_BFLOAT16,    /**< The upper half of a float32; rounded likewise. */
     UCG_DT_COMPLEX64,   /**< Two float32: real part, imaginary part. */
     UCG_DT_COMPLEX128,  /**< Two float64. */
     UCG_DT_INT16_INT32, /**< Pairs for MINLOC and MAXLOC: what C makes of a structure of a value */
@@ -336,23 +336,23 @@ typedef enum {
     UCG_DT_LAST
 } ucg_datatype_t;
 
-/** Bytes of an element; 0 for UCG_DT_OPAQUE and unknown values. Does not fail. */
+/** Returns the bytes of an element; 0 for UCG_DT_OPAQUE and unknown values. Does not fail. */
 uint64_t ucg_datatype_bytes(ucg_datatype_t datatype);
 
-/** Of complex numbers sums and products are defined, of pairs MINLOC and MAXLOC alone. */
+/** Operators. Complex numbers have sums and products alone, pairs MINLOC and MAXLOC alone. */
 typedef enum {
     UCG_OP_SUM = 0,
     UCG_OP_PROD,
     UCG_OP_MIN,
     UCG_OP_MAX,
-    UCG_OP_LAND, /**< Logical operators and bitwise ones: integers only. */
+    UCG_OP_LAND, /**< This and the other logical and bitwise operators: integers only. */
     UCG_OP_LOR,
     UCG_OP_LXOR,
     UCG_OP_BAND,
     UCG_OP_BOR,
     UCG_OP_BXOR,
-    UCG_OP_USER,   /**< `reduce` below. */
-    UCG_OP_MINLOC, /**< Of equal values the one with the lowest index. */
+    UCG_OP_USER,   /**< The caller's operator, `reduce` of ucg_coll_params_t. */
+    UCG_OP_MINLOC, /**< This and MAXLOC: of equal values the one with the lowest index. */
     UCG_OP_MAXLOC,
     UCG_OP_LAST
 } ucg_op_t;
@@ -360,50 +360,50 @@ typedef enum {
 /**
  * A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be `left`
  * or `right`; otherwise the three do not overlap. Must be associative. Called by the thread that
- * runs or waits for the collective; for a request that nobody waits for, by any that makes progress
- * in the context.
+ * runs or waits for the collective; if no thread waits for it, by any thread that makes progress in
+ * the context.
  */
 typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
                                 size_t count);
 
 /**
- * The same of an operator that can fail: returns UCG_OK or an error (a negative value). An error is
- * what the collective then ends with on this rank, whose result is undefined; it goes on to its
- * end, without further calls, so that no rank waits for this one. The others are told nothing, and
- * what this rank has failed to combine is undefined in their results as well.
+ * A caller's operator, as above, that can fail: returns UCG_OK or an error (a negative value). The
+ * collective then ends with that error on this rank, whose result is undefined. It is not called
+ * again, but the collective goes on to its end, so that no rank waits for this one. The other ranks
+ * are not told, and their results are undefined where this rank has failed to combine operands.
  */
 typedef ucg_status_t (*ucg_fallible_reduce_cb_t)(void* reduce_arg, const void* left,
                                                  const void* right, void* target, size_t count);
 
 enum ucg_coll_flags {
-    UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),        /**< MPI_IN_PLACE: `send` is not used. */
+    UCG_COLL_FLAG_IN_PLACE = UCG_BIT(0),        /**< MPI_IN_PLACE: no `send_buffer`. */
     UCG_COLL_FLAG_NON_COMMUTATIVE = UCG_BIT(1), /**< UCG_OP_USER: operands stay in rank order. */
     UCG_COLL_FLAG_FALLIBLE = UCG_BIT(2), /**< UCG_OP_USER: `fallible_reduce`, not `reduce`. */
-    /** Between the start of the call and its end the program computes. Ranks of one host then do
-     *  what others of them owe, where they reach one another's memory: from the start on buffers
-     *  are read and written by other processes. The same on all ranks. */
+    /** The program computes between the start of the call and its end. Ranks of one host then do
+     *  units of work of others where they reach one another's memory: from the start on other
+     *  processes may read and write the buffers. The same on all ranks. */
     UCG_COLL_FLAG_NONBLOCKING = UCG_BIT(3)
 };
 
 enum ucg_coll_params_field {
     UCG_COLL_PARAM_FIELD_REDUCE = UCG_BIT(0),  /**< datatype, op, reduce, reduce_arg */
     UCG_COLL_PARAM_FIELD_VECTORS = UCG_BIT(1), /**< send_counts ... recv_displs */
-    /** Instead of UCG_COLL_PARAM_FIELD_VECTORS: int_send_counts ... int_recv_displs, MPI's own. */
+    /** Instead of UCG_COLL_PARAM_FIELD_VECTORS: int_send_counts ... int_recv_displs, as MPI's. */
     UCG_COLL_PARAM_FIELD_INT_VECTORS = UCG_BIT(2),
     UCG_COLL_PARAM_FIELD_NEIGHBORS = UCG_BIT(3), /**< neighbors */
     UCG_COLL_PARAM_FIELD_LAYOUTS = UCG_BIT(4)    /**< send_layout, recv_layout */
 };
 
 /**
- * How elements lie in memory, where only the caller knows. Both functions deal with bytes
+ * Functions of a caller that alone knows how its elements lie in memory. Both deal with bytes
  * [offset, offset + bytes) of the packed form of the elements that begin at `buffer`: `pack` writes
- * them to `piece`, `unpack` takes them from there. Pieces come in ascending order; each byte comes
- * once. Return UCG_OK or an error, with which the collective then ends on this rank, undefined for
- * the others as with a fallible operator. Called under no lock: `pack` by the thread that starts
- * the collective, `unpack` by the one that learns of its end, before it does.
+ * them to `piece`, `unpack` reads them there. Pieces come in ascending order; each byte comes once.
+ * Both return UCG_OK or an error, with which the collective then ends on this rank, undefined for
+ * others as with a fallible operator. Called under no lock: `pack` by the thread that starts the
+ * collective, `unpack` by the thread that is told of its end, before that.
  */
 typedef struct {
-    int64_t extent; /**< Bytes from where an element begins to where the next one does. */
+    int64_t extent; /**< Bytes from the beginning of an element to that of the next. */
     ucg_status_t (*pack)(void* layout_arg, const void* buffer, uint64_t offset, void* piece,
                          uint64_t bytes);
     ucg_status_t (*unpack)(void* layout_arg, void* buffer, uint64_t offset, const void* piece,
@@ -411,7 +411,7 @@ typedef struct {
     void* layout_arg;
 } ucg_layout_t;
 
-/** The ends of a rank's edges in a neighbourhood collective. */
+/** The ranks at the other ends of a rank's edges in a neighbourhood collective. */
 typedef struct {
     const int* destinations;
     const int* sources;
@@ -424,23 +424,23 @@ typedef struct {
  *
  * `count`: bcast, reduce, allreduce, scan, exscan: elements of the whole vector; allgather,
  * alltoall, gather, scatter, reduce_scatter_block: elements of one rank's block; gatherv, scatterv:
- * elements of the own block. bcast uses `recv_buffer` on every rank, the root too.
+ * elements of the caller's own block. bcast uses `recv_buffer` on every rank, the root too.
  *
  * Vectors: `recv_counts` for allgatherv, gatherv (root), alltoallv, reduce_scatter; `recv_displs`
  * for the first three; `send_counts`, `send_displs` for alltoallv and scatterv (root); all four for
- * neighbor_alltoallv, with an entry for each destination, or source. They are
- * read during ucg_coll_init only. Displacements may be negative. Both are in elements, of 64 bits
- * or, with UCG_COLL_PARAM_FIELD_INT_VECTORS, of `int`: the int_ name of the same pointer. Ranks may
- * differ in this. Where both bits are set, the int_ ones count.
+ * neighbor_alltoallv, with an entry for each destination, or source. They are read during
+ * ucg_coll_init only. Displacements may be negative. Both are in elements, of 64 bits or, with
+ * UCG_COLL_PARAM_FIELD_INT_VECTORS, of `int`: the int_ name of the same pointer. Ranks may differ
+ * in this. Where both bits are set, the int_ ones count.
  *
  * neighbor_alltoallv: block i of the send buffer goes to rank `neighbors->destinations[i]`, block i
  * of the receive buffer comes from `neighbors->sources[i]`. A rank may be named several times, the
- * caller too: the k-th block that a rank sends to another is the k-th that this one receives from
- * it, and has its length. Blocks to send may overlap: those of an allgather all begin at one place.
+ * caller too: the k-th block that rank a sends to rank b is the k-th that b receives from a, and
+ * has the same length. Blocks to send may overlap: those of an allgather all begin at one place.
  *
  * Layouts: of the elements of either buffer, NULL where they are dense; copied by ucg_coll_init,
- * which takes memory for what is packed. `element_bytes` then is the length of a packed element,
- * which operators see, and a displacement counts extents. Ranks may differ in this.
+ * which allocates memory for packed elements. `element_bytes` then is the length of a packed
+ * element, which operators see, and a displacement counts extents. Ranks may differ in this.
  */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_coll_params_field. */
@@ -482,81 +482,81 @@ typedef struct {
 } ucg_coll_params_t;
 
 /**
- * Has all ranks of the group agree on what is known to some of them alone and helps to choose how
- * a collective such as this one is served: of neighbor_alltoallv how long the blocks between hosts
- * are. What is prepared after it by ucg_coll_init() goes by that. Blocks; all ranks call it, or
- * none, among their other collectives in one order. ucg_coll_run() does so by itself now and then.
+ * Makes all ranks of the group agree on what only some of them know and what helps to choose the
+ * algorithm for a collective such as this one: for neighbor_alltoallv, the lengths of the blocks
+ * between hosts. Later ucg_coll_init() calls use it. Blocks; all ranks call it, or none, in one
+ * order with their other collectives. ucg_coll_run() does so by itself now and then.
  */
 ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params);
 
 /**
  * Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
  * Every rank of the group must prepare and start the same collectives in the same order.
- * UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on what all ranks
- * of the group know alike.
+ * UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on facts that all
+ * ranks of the group know alike.
  */
 ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, ucg_coll_h* coll_p);
 
 /** Starts a prepared collective, or starts it again after it has completed. Never blocks. Returns
- *  UCG_OK (already complete) or UCG_INPROGRESS; UCG_ERR_BUSY: it is in progress, and goes on. */
+ *  UCG_OK (already complete) or UCG_INPROGRESS; UCG_ERR_BUSY: it was in progress, and goes on. */
 ucg_status_t ucg_coll_start(ucg_coll_h coll);
 
 /**
- * Tells of the end of a collective that ucg_coll_start_cb() has started, once: called, under no
- * lock, by a thread that is in ucg_context_progress() or ucg_context_poll(), or that waits for
- * another collective of the context. It may prepare, start, post and free collectives, `coll` too;
+ * Called once when a collective that ucg_coll_start_cb() has started ends, under no lock, by a
+ * thread that is in ucg_context_progress() or ucg_context_poll(), or that waits for another
+ * collective of the context. It may prepare, start, post and free collectives, `coll` too, but call
  * nothing that waits. `status`: UCG_OK or an error.
  */
 typedef void (*ucg_coll_cb_t)(void* cb_arg, ucg_coll_h coll, ucg_status_t status);
 
-/** The same as ucg_coll_start(), but if it returns UCG_INPROGRESS, `callback` is told of the end.
- *  Until then the collective must not be tested or waited for, and starting or freeing it is
+/** Like ucg_coll_start(), but if it returns UCG_INPROGRESS, `callback` is called when `coll` ends.
+ *  Until then `coll` must not be tested or waited for, and starting or freeing it fails with
  *  UCG_ERR_BUSY. A callback that is NULL is UCG_ERR_INVALID_PARAM, and nothing starts. */
 ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg);
 
 /**
- * The same as ucg_coll_start(), for callers with many collectives outstanding: if it returns
- * UCG_INPROGRESS, ucg_context_poll() tells once when the collective has ended, by `user_data`.
- * Until then it must not be tested or waited for, and starting or freeing it is UCG_ERR_BUSY.
- * `looks`, not NULL. In: how often to check for the end before returning; where ranks share
- * processors it is not checked. Out: how often it was.
+ * Like ucg_coll_start(), for callers with many collectives in progress: if it returns
+ * UCG_INPROGRESS, ucg_context_poll() returns the outcome once, with `user_data`. Until then `coll`
+ * must not be tested or waited for, and starting or freeing it fails with UCG_ERR_BUSY. `looks` is
+ * not NULL. In: how often to check for the end before returning; it does not check where ranks
+ * share processors or help one another. Out: how often it has checked.
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** The second half of ucg_coll_post(): of what ucg_coll_start() or _restart() left in progress. */
+/** The second half of ucg_coll_post(), for what ucg_coll_start() or _restart() left in progress. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
 /** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins, yields where ranks outnumber CPUs or others want these, sleeps as
- *  UCG_SLEEP_AFTER says, calls the context's progress function. UCG_ERR_IO_ERROR, as of tests, also
- *  if a rank's process has ended on this host; tools/doc/limits.md says where that is not found. */
+ *  UCG_SLEEP_AFTER says; calls the context's progress function. UCG_ERR_IO_ERROR, as of tests, also
+ *  if a rank's process has ended on this host; tools/doc/limits.md: where that is not found. */
 ucg_status_t ucg_coll_wait(ucg_coll_h coll);
 
 /**
  * Starts a prepared collective with other buffers and blocks until it is complete: what
- * ucg_coll_run() does for a call that differs from the prepared one in its buffers alone, on the
- * shortest path there is. The buffers stay those of later starts. Ranks may repeat what they have
- * prepared, or run it anew, as each likes. UCG_ERR_UNSUPPORTED, and nothing was started: an
- * alltoallv whose algorithm may change from call to call, as links between hosts are known, or a
- * neighbor_alltoallv between hosts with several ranks; run it anew. UCG_ERR_BUSY: it is in
+ * ucg_coll_run() does for a call that differs from the prepared one in its buffers alone, but with
+ * the least overhead. Later starts use the same buffers. Some ranks may repeat a prepared
+ * collective while others run it anew. UCG_ERR_UNSUPPORTED, and nothing was started: an alltoallv
+ * whose algorithm may change from call to call, because links between hosts are known, or a
+ * neighbor_alltoallv between hosts with several ranks; run it anew. UCG_ERR_BUSY: it was in
  * progress, and goes on.
  */
 ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
-/** The same without blocking: returns what ucg_coll_start() returns, or UCG_ERR_UNSUPPORTED. */
+/** Like ucg_coll_repeat(), but returns what ucg_coll_start() does, or UCG_ERR_UNSUPPORTED. */
 ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer, void* recv_buffer);
 
-/** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its end is not told yet. */
+/** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its outcome is not told yet. */
 ucg_status_t ucg_coll_free(ucg_coll_h coll);
 
-/** init, start, wait and free in one call, the shortest: what a blocking MPI collective needs. */
+/** Does init, start, wait and free, with the least overhead: for blocking MPI collectives. */
 ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
 
-/** init and post in one call, on the shortest path: what a nonblocking MPI collective needs. Only
- *  if it returns UCG_INPROGRESS is there a handle, written before the end can be told, for the
- *  caller to free after that. */
+/** Does init and post, with the least overhead: for nonblocking MPI collectives. Only if it returns
+ *  UCG_INPROGRESS does it give a handle, which it writes before the outcome can be told, and which
+ *  the caller frees after that. */
 ucg_status_t ucg_coll_run_or_post(ucg_group_h group, const ucg_coll_params_t* params,
                                   unsigned* looks, void* user_data, ucg_coll_h* coll_p);
 
@@ -570,27 +570,27 @@ enum ucg_group_attr_field {
 };
 
 typedef struct {
-    uint64_t field_mask; /**< Bits of ucg_group_attr_field: what is asked for. The rest is left. */
-    /** Collectives started, by type; 0 for types that there are not. Among allreduces and
-     *  neighbourhood collectives are those by which ranks agree on what blocks have, where the best
-     *  algorithm depends on it. */
+    uint64_t field_mask; /**< Bits of ucg_group_attr_field: fields to fill; others stay. */
+    /** Number of collectives started, by type; 0 beyond the known types. Allreduces and
+     *  neighbourhood collectives include those by which ranks agree on the lengths of blocks, where
+     *  the best algorithm depends on them. */
     uint64_t started[UCG_COLL_MAX];
-    uint64_t planned;       /**< Plans made; the other starts were served by the cache. */
+    uint64_t planned;       /**< Plans made; all other starts found theirs in the cache. */
     uint32_t host_count;    /**< Hosts that the group spans. */
     uint32_t ranks_on_host; /**< Ranks of the group on this rank's host. */
     int uses_shm;           /**< Does shared memory carry the messages on this host? */
     int uses_ucx;           /**< Does UCX carry messages? */
 } ucg_group_attr_t;
 
-/** What ucg_group_query() calls; for languages that do not read headers. */
+/** What ucg_group_query() calls, for languages that do not read headers. */
 ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p);
 
-/** Tells of a group what `attr_p->field_mask` asks for. */
+/** Fills the fields of *attr_p that `attr_p->field_mask` names. */
 static inline ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
     return ucg_group_query_fields(group, attr_p); /* The symbol of this name is that of API 0.1. */
 }
 
-/** Prints which algorithm, and why, serves a call: candidates with predicted cost. */
+/** Prints which algorithm serves a call, and why: the candidates with their predicted costs. */
 ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params, FILE* stream);
 
 #ifdef __cplusplus

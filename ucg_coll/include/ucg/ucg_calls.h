@@ -19,11 +19,12 @@
 extern "C" {
 #endif
 
-/** MPI_IN_PLACE: an address that is no buffer. */
+/** Stands for MPI_IN_PLACE: an address that is not that of any buffer. */
 extern const unsigned char ucg_in_place[1];
 
-/** What the short forms have in common: `type` of `count` elements. A datatype without a size makes
- *  the collective one that does not exist, which every function refuses. */
+/** Returns the parameters that the short forms have in common, of a collective `type` with `count`
+ *  elements. A datatype without a size makes the type UCG_COLL_LAST, which every function
+ *  refuses. */
 static inline ucg_coll_params_t ucg_short_params(ucg_coll_type_t type, const void* send_buffer,
                                                  void* recv_buffer, uint64_t count,
                                                  ucg_datatype_t datatype) {
@@ -39,7 +40,8 @@ static inline ucg_coll_params_t ucg_short_params(ucg_coll_type_t type, const voi
     return params;
 }
 
-/** Barrier. */
+/** Returns the parameters of a barrier. Each function ..._params() below does so for its
+ *  collective. */
 static inline ucg_coll_params_t ucg_barrier_params(void) {
     ucg_coll_params_t params;
     memset(&params, 0, sizeof(params));
@@ -52,7 +54,7 @@ static inline ucg_status_t ucg_barrier(ucg_group_h group) {
     return ucg_coll_run(group, &params);
 }
 
-/** The whole vector, from the root to all. */
+/** Broadcasts the whole vector of `count` elements from the root to all ranks. */
 static inline ucg_coll_params_t ucg_bcast_params(void* buffer, uint64_t count,
                                                  ucg_datatype_t datatype, uint32_t root) {
     ucg_coll_params_t params = ucg_short_params(UCG_COLL_BCAST, NULL, buffer, count, datatype);
@@ -66,7 +68,8 @@ static inline ucg_status_t ucg_bcast(ucg_group_h group, void* buffer, uint64_t c
     return ucg_coll_run(group, &params);
 }
 
-/** The whole vector; `recv_buffer` counts at the root. */
+/** Reduces the whole vector of `count` elements to the root; `recv_buffer` is used at the root
+ *  alone. */
 static inline ucg_coll_params_t ucg_reduce_params(const void* send_buffer, void* recv_buffer,
                                                   uint64_t count, ucg_datatype_t datatype,
                                                   ucg_op_t op, uint32_t root) {
@@ -86,7 +89,7 @@ static inline ucg_status_t ucg_reduce(ucg_group_h group, const void* send_buffer
     return ucg_coll_run(group, &params);
 }
 
-/** The whole vector. */
+/** Reduces the whole vector of `count` elements; all ranks receive the result. */
 static inline ucg_coll_params_t ucg_allreduce_params(const void* send_buffer, void* recv_buffer,
                                                      uint64_t count, ucg_datatype_t datatype,
                                                      ucg_op_t op) {
@@ -105,7 +108,7 @@ static inline ucg_status_t ucg_allreduce(ucg_group_h group, const void* send_buf
     return ucg_coll_run(group, &params);
 }
 
-/** The whole vector. */
+/** Scans the whole vector of `count` elements: rank r receives the reduction over ranks 0 to r. */
 static inline ucg_coll_params_t ucg_scan_params(const void* send_buffer, void* recv_buffer,
                                                 uint64_t count, ucg_datatype_t datatype,
                                                 ucg_op_t op) {
@@ -122,7 +125,8 @@ static inline ucg_status_t ucg_scan(ucg_group_h group, const void* send_buffer, 
     return ucg_coll_run(group, &params);
 }
 
-/** The whole vector; rank 0 receives nothing. */
+/** Like ucg_scan_params(), but rank r receives the reduction over ranks 0 to r - 1, rank 0
+ *  nothing. */
 static inline ucg_coll_params_t ucg_exscan_params(const void* send_buffer, void* recv_buffer,
                                                   uint64_t count, ucg_datatype_t datatype,
                                                   ucg_op_t op) {
@@ -140,7 +144,7 @@ static inline ucg_status_t ucg_exscan(ucg_group_h group, const void* send_buffer
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of one rank's block. */
+/** Gathers the blocks of all ranks on every rank. `count`: elements of one rank's block. */
 static inline ucg_coll_params_t ucg_allgather_params(const void* send_buffer, void* recv_buffer,
                                                      uint64_t count, ucg_datatype_t datatype) {
     ucg_coll_params_t params =
@@ -156,7 +160,7 @@ static inline ucg_status_t ucg_allgather(ucg_group_h group, const void* send_buf
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of one block. */
+/** Sends a block from each rank to each rank. `count`: elements of one block. */
 static inline ucg_coll_params_t ucg_alltoall_params(const void* send_buffer, void* recv_buffer,
                                                     uint64_t count, ucg_datatype_t datatype) {
     ucg_coll_params_t params =
@@ -171,7 +175,7 @@ static inline ucg_status_t ucg_alltoall(ucg_group_h group, const void* send_buff
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of one rank's block. */
+/** Gathers the blocks of all ranks at the root. `count`: elements of one rank's block. */
 static inline ucg_coll_params_t ucg_gather_params(const void* send_buffer, void* recv_buffer,
                                                   uint64_t count, ucg_datatype_t datatype,
                                                   uint32_t root) {
@@ -188,7 +192,7 @@ static inline ucg_status_t ucg_gather(ucg_group_h group, const void* send_buffer
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of one rank's block. */
+/** Scatters the root's blocks to all ranks. `count`: elements of one rank's block. */
 static inline ucg_coll_params_t ucg_scatter_params(const void* send_buffer, void* recv_buffer,
                                                    uint64_t count, ucg_datatype_t datatype,
                                                    uint32_t root) {
@@ -206,7 +210,8 @@ static inline ucg_status_t ucg_scatter(ucg_group_h group, const void* send_buffe
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of one rank's block. */
+/** Reduces vectors that have a block for each rank, which receives the result of its block.
+ *  `count`: elements of one rank's block. */
 static inline ucg_coll_params_t ucg_reduce_scatter_block_params(const void* send_buffer,
                                                                 void* recv_buffer, uint64_t count,
                                                                 ucg_datatype_t datatype,
@@ -226,7 +231,7 @@ static inline ucg_status_t ucg_reduce_scatter_block(ucg_group_h group, const voi
     return ucg_coll_run(group, &params);
 }
 
-/** Blocks of each rank's own length; displacements in elements. */
+/** Gathers blocks on every rank, of each rank's own length; displacements are in elements. */
 static inline ucg_coll_params_t ucg_allgatherv_params(const void* send_buffer, void* recv_buffer,
                                                       const uint64_t* recv_counts,
                                                       const int64_t* recv_displs,
@@ -247,7 +252,8 @@ static inline ucg_status_t ucg_allgatherv(ucg_group_h group, const void* send_bu
     return ucg_coll_run(group, &params);
 }
 
-/** The same, both ways. */
+/** Sends a block from each rank to each rank, each of its own length; displacements are in
+ *  elements. */
 static inline ucg_coll_params_t
 ucg_alltoallv_params(const void* send_buffer, const uint64_t* send_counts,
                      const int64_t* send_displs, void* recv_buffer, const uint64_t* recv_counts,
@@ -271,7 +277,8 @@ static inline ucg_status_t ucg_alltoallv(ucg_group_h group, const void* send_buf
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of the own block; the vectors count at the root. */
+/** Gathers blocks of each rank's own length at the root. `count`: elements of the caller's own
+ *  block; the vectors are read at the root alone. */
 static inline ucg_coll_params_t ucg_gatherv_params(const void* send_buffer, uint64_t count,
                                                    void* recv_buffer, const uint64_t* recv_counts,
                                                    const int64_t* recv_displs,
@@ -294,7 +301,8 @@ static inline ucg_status_t ucg_gatherv(ucg_group_h group, const void* send_buffe
     return ucg_coll_run(group, &params);
 }
 
-/** `count`: of the own block; the vectors count at the root. */
+/** Scatters the root's blocks, of each rank's own length. `count`: elements of the caller's own
+ *  block; the vectors are read at the root alone. */
 static inline ucg_coll_params_t ucg_scatterv_params(const void* send_buffer,
                                                     const uint64_t* send_counts,
                                                     const int64_t* send_displs, void* recv_buffer,
@@ -318,7 +326,8 @@ static inline ucg_status_t ucg_scatterv(ucg_group_h group, const void* send_buff
     return ucg_coll_run(group, &params);
 }
 
-/** `recv_counts`: of each rank's block, on every rank. */
+/** Reduces vectors that have a block for each rank, which receives the result of its block.
+ *  `recv_counts`: elements of each rank's block, the same on every rank. */
 static inline ucg_coll_params_t ucg_reduce_scatter_params(const void* send_buffer,
                                                           void* recv_buffer,
                                                           const uint64_t* recv_counts,

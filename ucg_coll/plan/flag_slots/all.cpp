@@ -16,7 +16,8 @@ FlagSlotUse use_of(const graph::Request& request, std::uint64_t shared_bytes,
     return {peers, peers, shared_bytes, read_bytes};
 }
 
-/// The peers, beginning with the next rank, so that not all look at one flag slot first.
+/// Calls visit(peer) for all peers, beginning with the next rank, so that not all ranks look at one
+/// flag slot first.
 template <typename Visit>
 void for_each_peer(const graph::Request& request, Rank rank, Visit&& visit) {
     for (Rank distance = 1; distance < request.rank_count; ++distance) {

@@ -7,9 +7,9 @@ std::uint64_t lines_of(const FlagSlotUse& use) {
     return static_cast<std::uint64_t>(use.flag_slots) * cost::flag_slot_line_bytes(use.read_bytes);
 }
 
-/// Flag slots [first, end), counted from the nearest, of a rank that reads `use.flag_slots` of
-/// them. In a prefix reduction the last rank's k-th nearest is read by k ranks, by the others as
-/// well.
+/// Returns the time to take in flag slots [first, end), counted from the nearest, of the
+/// `use.flag_slots` that a rank reads. In a prefix reduction, k ranks read the k-th nearest flag
+/// slot of the last rank: that rank and all others that come after the owner.
 double lines_ns(const cost::MemoryLevel& level, const FlagSlotUse& use, Rank readers, Rank first,
                 Rank end) {
     const std::uint64_t lines = cost::flag_slot_line_bytes(use.read_bytes);
@@ -24,7 +24,8 @@ double lines_ns(const cost::MemoryLevel& level, const FlagSlotUse& use, Rank rea
     return sum_ns;
 }
 
-/// As facts.shared.node has the widest.
+/// Returns the memory level of a distance. Where peers reach buffers in place, it is no slower per
+/// byte than copies by the kernel.
 cost::MemoryLevel level_at(const Facts& facts, topo::Distance distance) {
     cost::MemoryLevel level = facts.profile.memory.level(distance);
     if (facts.shared.buffers_mapped) {
@@ -33,7 +34,8 @@ cost::MemoryLevel level_at(const Facts& facts, topo::Distance distance) {
     return level;
 }
 
-/// Without the time until the first line has come, which a message has as well.
+/// Returns the time to read the flag slots, without the time until the first line has come, which a
+/// message takes as well.
 double reading_ns(const Facts& facts, const FlagSlotUse& use, Rank readers) {
     const HostLevels& host = facts.shared.levels;
     if (host.count == 0 || use.flag_slots < facts.placement.ranks_per_host_max() - 1) {

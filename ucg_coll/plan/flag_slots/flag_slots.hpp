@@ -1,10 +1,12 @@
-// What the algorithms share in which each rank writes a flag slot that its peers read: one write
-// and, for each peer, a look, where messages cost a send and a receive for each. Li, Hoefler, Snir
-// (HPDC 2013), section 2.6, pad the flags of a barrier so; here a line carries data and flag.
+// What the algorithms have in common in which each rank writes to its flag slot and its peers read
+// it. A rank writes once and looks at the flag slot of each peer, where messages would cost a send
+// and a receive for each peer. Li, Hoefler, Snir (HPDC 2013), section 2.6, pad the flags of a
+// barrier in the same way; here a line carries data as well as the flag.
 //
-// Rows by flag slots serve groups of one host, the pieces (pieces.hpp) the ranks of each host, and
-// what is short enough for a flag slot, where all ranks know all lengths: a reader does not see
-// that the writer gave another one, as messages do.
+// The rows that use flag slots serve groups of one host; the pieces (pieces.hpp) serve the ranks of
+// each host. Both take data that is short enough for a flag slot and whose length the writer and
+// its readers know: a reader does not notice that the writer gave another length, as a receiver of
+// messages does.
 #pragma once
 
 #include <array>
@@ -15,7 +17,7 @@
 
 namespace ucg::plan {
 
-/// Have ranks flag slots for their host, which take so many bytes?
+/// Returns whether the ranks have flag slots for their host that hold `bytes`.
 inline bool flag_slots_take(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.flag_slot_bytes >= std::max<std::uint64_t>(bytes, 1);
 }
@@ -23,16 +25,17 @@ inline constexpr Need kFlagSlots = {
     "several ranks that have flag slots",
     [](const Facts& facts, const graph::Request&) { return facts.shared.flag_slot_bytes > 0; }};
 inline constexpr std::string_view kTaken = "parts that a flag slot takes";
-/// Does a flag slot take that, if there are flag slots?
+/// Returns whether a flag slot holds `bytes`. True where there are no flag slots, which is what
+/// kFlagSlots is for.
 inline bool flag_slot_takes(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.flag_slot_bytes == 0 || bytes <= facts.shared.flag_slot_bytes;
 }
-/// That a flag slot takes the vector,
+/// The need that a flag slot holds the vector.
 inline constexpr Need kVectorTaken = {kTaken,
                                       [](const Facts& facts, const graph::Request& request) {
                                           return flag_slot_takes(facts, request.bytes);
                                       }};
-/// or a block for each rank.
+/// The need that a flag slot holds a block for each rank.
 inline constexpr Need kBlocksTaken = {
     kTaken, [](const Facts& facts, const graph::Request& request) {
         const auto count = static_cast<std::uint64_t>(request.rank_count);
@@ -42,33 +45,35 @@ inline constexpr Need kBlocksTaken = {
 inline constexpr std::array kVectorNeeds = {kOneHost, kFlagSlots, kVectorTaken};
 inline constexpr std::array kBlocksNeeds = {kOneHost, kFlagSlots, kBlocksTaken};
 
-/// What a rank does with flag slots.
+/// How a rank uses flag slots in a collective.
 struct FlagSlotUse {
-    Rank flag_slots = 0;            ///< How many it reads.
-    Rank readers = 0;               ///< How many ranks read at a time.
-    std::uint64_t shared_bytes = 0; ///< On a flag slot.
-    std::uint64_t read_bytes = 0;   ///< Of each flag slot.
-    bool prefix = false;            ///< Each rank reads those of the ranks before it.
+    Rank flag_slots = 0;            ///< How many flag slots the rank reads.
+    Rank readers = 0;               ///< How many ranks read a flag slot at a time.
+    std::uint64_t shared_bytes = 0; ///< Bytes that a rank shares on its flag slot.
+    std::uint64_t read_bytes = 0;   ///< Bytes that it reads of each flag slot.
+    bool prefix = false;            ///< Whether each rank reads only those of the ranks before it.
 };
 
-/// From the first share to the end of the last rank's reading. Who reads knows where to look, and
-/// matches and takes no message.
+/// Returns the time from the first share until the last rank has read. A reader knows where to
+/// look, and so neither matches nor takes a message.
 double flag_slots_ns(const Facts& facts, const FlagSlotUse& use);
-/// What a processor does of it for one rank that shares and reads.
+/// Returns how long this keeps a processor busy for one rank that shares and reads.
 double flag_slots_work_ns(const Facts& facts, const Work& work, const FlagSlotUse& use);
-/// Both, where all ranks share and read alike and combine for `combine_ns` each, as the time of
-/// the last.
+/// Returns the time until the last rank is done, where all ranks share and read alike and each
+/// combines for `combine_ns`. It is made of flag_slots_ns(), and of flag_slots_work_ns() where
+/// ranks outnumber processors.
 double all_flag_slots_ns(const Facts& facts, const FlagSlotUse& use, double combine_ns);
 
-/// Copying a block of each flag slot to its place, and the own one while others are on their way.
+/// Returns the time to copy a block out of each of `count` - 1 flag slots to its place, and the
+/// rank's own block while the others are on their way.
 double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes);
 
-/// What combining the flag slots of all but one of the operands, where they lie, adds to reading
-/// them.
+/// Returns what it adds to reading flag slots that they are combined where they lie. All `operands`
+/// but one are flag slots.
 double combining_flag_slots_ns(const Facts& facts, Rank operands, std::uint64_t bytes);
 
-/// The same bytes of all flag slots in the order of ranks `first` .. `last` - 1, `own` in the place
-/// of the rank's own.
+/// Returns the operands of ranks `first` .. `last` - 1 in rank order: `own` for the building rank,
+/// and for each other rank as many bytes of its flag slot, from `offset` on.
 std::vector<graph::Slice> in_rank_order(const graph::Builder& builder, Rank first, Rank last,
                                         std::uint64_t offset, graph::Slice own);
 

@@ -12,7 +12,8 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// `combined`: how many operands the last rank combines.
+/// Returns the time in which all ranks share, read and combine. `combined` is how many operands the
+/// last rank combines.
 double reading_all_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes,
                       std::uint64_t read_bytes, Rank combined, bool prefix = false) {
     const Rank peers = request.rank_count - 1;
@@ -25,7 +26,7 @@ double allreduce_ns(const Facts& facts, const graph::Request& request) {
     return reading_all_ns(facts, request, request.bytes, request.bytes, request.rank_count);
 }
 
-/// What this rank has combined of ranks [first, last) goes to the output.
+/// Combines the vectors of ranks [first, last) to the output.
 void combine(Builder& builder, const graph::Request& request, Rank first, Rank last) {
     const Slice own = contribution(builder, request);
     reduce_to_result(builder, in_rank_order(builder, first, last, 0, own),

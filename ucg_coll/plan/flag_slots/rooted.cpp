@@ -1,5 +1,5 @@
-// Collectives with a root by flag_slots: bcast, reduce, gather, scatter. Who shares does not wait
-// for those that read.
+// Collectives with a root by flag_slots: bcast, reduce, gather, scatter. A rank that shares does
+// not wait for those that read.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +13,8 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// The root shares, and each of the others reads a part of that.
+/// Returns the time in which the root shares `shared_bytes`, and each of the others reads
+/// request.bytes of them and copies these to their place.
 double from_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t shared_bytes) {
     const double landing_ns = host_link(facts).copy_ns(request.bytes);
     const double span_ns =
@@ -28,7 +29,8 @@ double from_root_ns(const Facts& facts, const graph::Request& request, std::uint
                              });
 }
 
-/// All others share, and the root reads.
+/// Returns the time in which all others share `block_bytes`, and the root reads them and works on
+/// them for `root_ns`.
 double to_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t block_bytes,
                   double root_ns) {
     const double span_ns =
@@ -127,7 +129,8 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
     return builder.finish();
 }
 
-/// To a single reader a part would be written twice that it can read from the flag slot.
+/// Needs more than two ranks: a single reader can read from the flag slot what the allgather would
+/// bring it.
 constexpr std::array kFlagSlotsAllgatherNeeds = {kOneHost, kFlagSlots, kVectorTaken,
                                                  kMoreThanTwoRanks};
 

@@ -1,4 +1,4 @@
-// The rows by flag_slots: a line for each, whose file defines it.
+// The list of the rows that use flag slots. Each row is defined in the file of its algorithm.
 #pragma once
 
 #include "ucg_coll/plan/algorithm.hpp"

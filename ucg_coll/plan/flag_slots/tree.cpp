@@ -15,8 +15,8 @@ bool in_one_group(const topo::Placement& placement, Rank a, Rank b, topo::Distan
     return a == b || placement.distance(a, b) < limit;
 }
 
-/// Of each group of the ranks, in the order of their first ones; ranks of a group mostly follow one
-/// another.
+/// Returns the leader of each group of the ranks, in the order of the groups' first ranks. The
+/// latest groups are tried first, since ranks of a group mostly follow one another.
 std::vector<Rank> leaders_of(const topo::Placement& placement, Ranks ranks, topo::Distance limit,
                              Rank root) {
     std::vector<Rank> leaders;
@@ -37,7 +37,7 @@ std::vector<Rank> leaders_of(const topo::Placement& placement, Ranks ranks, topo
 FlagSlotTree::FlagSlotTree(const topo::Placement& placement, const TreeLimits& limits, Rank rank,
                            Rank root)
     : rank_(rank), top_(limits.count) {
-    std::vector<Rank> members; // Of the level in question, on all of the host.
+    std::vector<Rank> members; // All members of the present level on the host.
     const Ranks ranks = placement.ranks_on(placement.host(rank));
     members.assign(ranks.begin(), ranks.end());
     for (std::size_t level = 0; level < limits.count; ++level) {

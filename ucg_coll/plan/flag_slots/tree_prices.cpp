@@ -6,12 +6,12 @@ namespace {
 
 /// One level of a tree, on the fullest host.
 struct TreeLevel {
-    topo::Distance distance = topo::Distance::core; ///< Between its members.
-    Rank members = 1;                               ///< The most.
-    Rank groups = 1;                                ///< So many of them.
+    topo::Distance distance = topo::Distance::core; ///< The widest between members of a group.
+    Rank members = 1;                               ///< Members of the largest group.
+    Rank groups = 1;                                ///< Groups on the host.
 };
 
-/// The level of the groups that `limit` tells apart.
+/// Returns the level of the host that has the groups of ranks closer than `limit`.
 const HostLevel& inside(const HostLevels& host, topo::Distance limit) {
     std::size_t i = 0;
     while (i + 2 < host.count && host.level[i + 1].distance < limit) {
@@ -20,7 +20,8 @@ const HostLevel& inside(const HostLevels& host, topo::Distance limit) {
     return host.level[i];
 }
 
-/// `index`: from the innermost level on; limits.count for the top.
+/// Returns a level of the tree. `index` counts from the innermost level on; limits.count is the
+/// top.
 TreeLevel level_of(const Facts& facts, const TreeLimits& limits, std::size_t index) {
     const HostLevels& host = facts.shared.levels;
     const HostLevel& all = host.level[host.count - 1];
@@ -30,12 +31,13 @@ TreeLevel level_of(const Facts& facts, const TreeLimits& limits, std::size_t ind
     return {own.distance, up(own.ranks, below), up(all.ranks, own.ranks)};
 }
 
-/// Until what is shared there can be read.
+/// Returns the time from a share until it can be read over `link`.
 double sharing_ns(const Facts& facts, const Link& link, std::uint64_t bytes) {
     return link.message_ns(0) - link.take_ns() + cost::copy_ns(facts.profile.memory, bytes);
 }
 
-/// From a share at that level until each of `readers` has taken in so many flag slots.
+/// Returns the time from a share until each of `readers` ranks at `distance` has taken in
+/// `flag_slots` flag slots.
 double reading_ns(const Facts& facts, topo::Distance distance, Rank readers, Rank flag_slots,
                   std::uint64_t bytes) {
     const Link link(facts, distance);
@@ -72,7 +74,7 @@ double up_tree_ns(const Facts& facts, const TreeLimits& limits, TreeEnd end, std
     return ns;
 }
 
-/// Within the innermost groups all read the deliverer's flag slot.
+/// Returns the time in which the members of an innermost group read the deliverer's flag slot.
 static double delivering_ns(const Facts& facts, const TreeLevel& near, std::uint64_t bytes) {
     return near.members < 2 ? 0
                             : reading_ns(facts, near.distance, near.members - 1, 1, bytes) +
@@ -97,7 +99,7 @@ unsigned up_tree_waits(const TreeLimits& limits, TreeEnd end) {
     return static_cast<unsigned>(limits.count) + (end == TreeEnd::root ? 1 : 0);
 }
 
-/// Each bit of `index` + 1 stands for the limit between a level and the next.
+/// Each bit of `index` + 1 says whether there is a limit between a level and the next.
 TreeLimits tree_limits(const Facts& facts, unsigned index) {
     const HostLevels& host = facts.shared.levels;
     TreeLimits limits;

@@ -1,6 +1,6 @@
 // Collectives of one host by flag slots over its levels: barrier, bcast, reduce, allreduce, and
-// reduce_scatter_block as an allreduce of which each rank keeps its block: of vectors as short as a
-// flag slot takes, what counts is how many flag slots a rank looks at.
+// reduce_scatter_block as an allreduce of which each rank keeps its block. For vectors that fit a
+// flag slot, what counts is how many flag slots a rank looks at.
 #include <algorithm>
 
 #include "ucg_coll/plan/flag_slots/tree.hpp"
@@ -23,8 +23,9 @@ constexpr std::array kBlockNeeds = {kOneHost, kFlagSlots, kSeveralLevels, kBlock
 constexpr std::array kReductionNeeds = {kOneHost, kFlagSlots, kSeveralLevels, kVectorTaken,
                                         kTreeCombines};
 
-/// `reads`: how many flag slots a rank takes in on average. Each of the waits is for a turn where
-/// there are turns.
+/// Returns the time of a collective that takes `span_ns` where each rank has a processor. Where
+/// ranks share processors, each of the `waits` is for a turn. `reads` is how many flag slots a rank
+/// takes in on average.
 double with_work_ns(const Facts& facts, const graph::Request& request, double span_ns,
                     unsigned waits, double reads) {
     if (facts.ranks_per_cpu <= 1) {
@@ -37,7 +38,7 @@ double with_work_ns(const Facts& facts, const graph::Request& request, double sp
                                  facts.ranks_per_cpu * reads * each_ns);
 }
 
-// What each collective takes by certain levels, with a processor for each rank.
+// The time of each collective over the levels of `limits`, with a processor for each rank.
 
 double all_by_ns(const Facts& facts, const graph::Request& request, const TreeLimits& limits) {
     return up_tree_ns(facts, limits, TreeEnd::tops, request.bytes) +

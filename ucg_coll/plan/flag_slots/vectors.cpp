@@ -1,6 +1,6 @@
-// Gatherv and scatterv by flag slots. Only the root knows all lengths, but each block's length is
-// known to both its ends: they decide by it alone whether the block goes by a flag slot or by a
-// message, and a call may have blocks of both kinds. Empty blocks go nowhere.
+// Gatherv and scatterv by flag slots. Only the root knows all lengths, but both ends of a block
+// know its length, and by that alone decide whether the block goes by a flag slot or by a message.
+// A call may have blocks of both kinds. Empty blocks go nowhere.
 #include <algorithm>
 #include <optional>
 
@@ -16,7 +16,8 @@ using graph::Slice;
 
 constexpr std::array kNeeds = {kOneHost, kFlagSlots};
 
-/// Equal blocks by flag slots, or by messages: what blocks of a vector are priced by.
+/// The rows for equal blocks by flag slots and by messages. Their prices decide how the blocks of a
+/// gatherv or scatterv go.
 struct EqualRows {
     const Algorithm& flag_slots;
     const Algorithm& messages;
@@ -34,7 +35,7 @@ graph::Request of_equal_blocks(const EqualRows& rows, const graph::Request& requ
     return equal;
 }
 
-/// Would blocks that all have this length go by flag slots?
+/// Returns whether all blocks would go by flag slots if all had `bytes`.
 bool prefers_flag_slots(const Facts& facts, const EqualRows& rows, const graph::Request& request,
                         std::uint64_t bytes) {
     const graph::Request equal = of_equal_blocks(rows, request, bytes);
@@ -88,16 +89,17 @@ graph::Schedule build_gatherv(const Facts& facts, const graph::Request& request,
     return builder.finish();
 }
 
-/// Where the root's flag slot has a block, by its own length alone: for each doubling of the length
-/// there is a place for each reader, so that short blocks lie close together and no two meet. A
-/// single reader has the flag slot to itself.
+/// The places of blocks on the root's flag slot, each of which depends only on the reader and the
+/// length of its own block. For each doubling of the length there is a place for each reader, so
+/// that short blocks lie close together and no two overlap. A single reader has the flag slot to
+/// itself.
 class FlagSlotPlaces {
   public:
     FlagSlotPlaces(const Facts& facts, const graph::Request& request)
         : readers_(static_cast<std::uint64_t>(request.rank_count) - 1), root_(request.root),
           flag_slot_bytes_(facts.shared.flag_slot_bytes) {}
 
-    /// None if the block is too long.
+    /// Returns where the block of a reader begins; nothing if the block is too long.
     std::optional<std::uint64_t> offset(Rank reader, std::uint64_t bytes) const {
         if (readers_ == 1) {
             return bytes <= flag_slot_bytes_ ? std::optional<std::uint64_t>(0) : std::nullopt;
@@ -116,7 +118,7 @@ class FlagSlotPlaces {
   private:
     static constexpr std::uint64_t kShortestPlace = sizeof(double);
 
-    /// Of the readers, from the root on.
+    /// Returns the index of a reader among all readers, counted from the root on.
     std::uint64_t index(Rank reader) const {
         return reader > root_ ? static_cast<std::uint64_t>(reader) - root_ - 1
                               : static_cast<std::uint64_t>(reader) + readers_ - root_;
@@ -140,8 +142,8 @@ struct Placed {
     Slice block;
 };
 
-/// Shares the blocks, in place where they lie in the input as on the flag slot. What is between
-/// them nobody reads.
+/// Shares the blocks: in place if they lie in the input as on the flag slot, else by way of
+/// scratch. Nobody reads the gaps between them.
 void share_placed(Builder& builder, std::vector<Placed> placed) {
     if (placed.empty()) {
         return;

@@ -1,6 +1,6 @@
 // Two-level allgather: on each host the leader gathers its ranks' blocks, the leaders exchange the
-// blocks of whole hosts, and each host's ranks get the result by a broadcast. It goes in the order
-// of hosts, which each rank puts into its own where the two differ.
+// blocks of whole hosts, and each host's ranks get the result by a broadcast. Blocks travel in the
+// order of hosts; where that is not the order of ranks, each rank copies them to their places.
 #include "ucg_coll/plan/levels/on_host.hpp"
 #include "ucg_coll/plan/levels/rows.hpp"
 
@@ -21,7 +21,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
            bcast_on_host_ns(facts, total, 0, used_to_gather(facts, longest_block(request)));
 }
 
-/// The places of all blocks in this rank's output, by host.
+/// Returns the places of all blocks in this rank's output, in the order of hosts.
 std::vector<Slice> places_by_host(const Facts& facts, const BlockMap& by_rank) {
     std::vector<Slice> places;
     for (std::uint32_t host = 0; host < facts.placement.host_count(); ++host) {

@@ -38,8 +38,8 @@ class Exchange {
     }
 
   private:
-    /// What the ranks of this host have for the hosts of this delegate: block by block, host after
-    /// host, of each rank.
+    /// Collects what each rank of this host has for the hosts that this delegate serves: block by
+    /// block, host after host.
     void collect() {
         std::vector<Slice> leaving;
         leaving.reserve(delegates_.ranks().size());
@@ -54,6 +54,7 @@ class Exchange {
                          BlockMap::of(collected_), kWindow);
     }
 
+    /// Returns this rank's blocks for the ranks of these hosts, in one slice.
     Slice blocks_for(std::span<const std::uint32_t> hosts) {
         std::vector<Slice> blocks;
         for (const Rank rank : delegates_.ranks_of(hosts)) {
@@ -62,8 +63,9 @@ class Exchange {
         return packed(builder_, blocks);
     }
 
-    /// In each step to the host at a distance above this one and from the one as far below, like
-    /// alltoall_rotated(), whose window this has, too: ops wait for lower steps only.
+    /// Exchanges messages with the delegates of other hosts. Each step sends to the host at a
+    /// distance above this one and receives from the host as far below. As in alltoall_rotated()
+    /// there is a window, and ops wait for lower steps only.
     void swap() {
         arrived_.resize(delegates_.host_count());
         MessageWindow sent(kWindow);
@@ -84,14 +86,16 @@ class Exchange {
         }
     }
 
+    /// Is this rank the delegate for that host?
     bool is_mine(std::uint32_t host) const {
         return delegates_.index(delegates_.host(), host) == team_.index();
     }
-    /// So many blocks of each rank of this host.
+    /// Returns the length of `blocks` blocks for each rank of this host.
     std::uint64_t all_of_host(std::size_t blocks) const {
         return delegates_.ranks().size() * blocks * block_bytes_;
     }
 
+    /// Returns what was collected for that host, of which this rank is the delegate.
     std::vector<Slice> collected_for(std::uint32_t host) const {
         std::uint64_t before = 0;
         for (const std::uint32_t mine : hosts_) {
@@ -104,7 +108,7 @@ class Exchange {
         return slices;
     }
 
-    /// To each rank of this host what came for it, and the own block for it.
+    /// Sends each rank of this host what came for it, and this rank's own block for it.
     void deal_out() {
         std::vector<Slice> leaving(delegates_.ranks().size());
         std::vector<Slice> coming(delegates_.ranks().size());
@@ -125,7 +129,8 @@ class Exchange {
         }
     }
 
-    /// For the rank of this host at `index`: from each rank of this delegate's hosts, then the own.
+    /// Returns the blocks for the rank of this host at `index`: those from each rank of the hosts
+    /// that this delegate serves, then this rank's own.
     std::vector<Slice> blocks_that_came(Rank index) const {
         std::vector<Slice> blocks;
         for (const std::uint32_t host : hosts_) {
@@ -139,7 +144,7 @@ class Exchange {
         blocks.push_back(source_.block(team_.rank(index)));
         return blocks;
     }
-    /// Where such blocks from the delegate at `index` belong.
+    /// Returns where the blocks belong that the delegate at `index` deals out to this rank.
     std::vector<Slice> places_of(Rank index) const {
         std::vector<Slice> places;
         for (const Rank rank : delegates_.ranks_of(delegates_.hosts_of(index))) {
@@ -170,12 +175,12 @@ class Exchange {
     BlockMap source_;
     BlockMap target_;
     std::uint64_t block_bytes_;
-    std::vector<std::uint32_t> hosts_; ///< This delegate's.
-    std::vector<Slice> collected_;     ///< By index here.
+    std::vector<std::uint32_t> hosts_; ///< Those that this delegate serves.
+    std::vector<Slice> collected_;     ///< By the sender's index on this host.
     std::vector<Slice> arrived_;       ///< By host.
 };
 
-/// Between hosts, of delegates that have so many hosts each.
+/// Returns the price of the exchange between hosts by delegates that serve `hosts_each` hosts each.
 double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
     const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
     const Swap swap = {.hosts = static_cast<Rank>(facts.placement.host_count() - 1),
@@ -184,7 +189,8 @@ double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
     return contended_ns(facts, delegates_swap_ns(facts, swap), 1, block_bytes);
 }
 
-/// On a host: a message to each of its ranks, with copies of all that it sends and receives.
+/// Returns the price of an exchange on a host, in which each rank sends a message to each rank of
+/// its host and copies `copied_bytes` of what it sends and receives.
 double on_host_ns(const Facts& facts, std::uint64_t message_bytes, std::uint64_t copied_bytes) {
     return on_host_exchange_ns(facts, facts.placement.ranks_per_host_max(), message_bytes,
                                copied_bytes);

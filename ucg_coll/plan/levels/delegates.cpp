@@ -21,7 +21,8 @@ double delegates_swap_ns(const Facts& facts, const Swap& swap) {
         return static_cast<double>(swap.hosts_each) * link.copy_ns(swap.message_bytes) +
                alltoall_rotated_ns(link, swap.hosts_each + 1, swap.message_bytes, kWindow);
     };
-    // Some delegates may have a host less: on average, so that the link carries what it must.
+    // Some delegates may have a host less than others. As many are taken to send at a time as do on
+    // average, so that the link carries what it must.
     const auto at_a_time = static_cast<Rank>(std::min<std::uint64_t>(
         static_cast<std::uint64_t>(ranks), divide_up(static_cast<std::uint64_t>(swap.hosts),
                                                      static_cast<std::uint64_t>(swap.hosts_each))));

@@ -1,6 +1,7 @@
-// Delegates: each other host that a host has messages for has one rank on it that collects what the
-// ranks there have for that host, exchanges it with its counterpart, and deals out what comes, so
-// that many ranks of a host send and receive at a time.
+// Delegates: for each other host, one rank of a host is its delegate. It collects what the ranks of
+// its own host have for the other host, exchanges that with the delegate there, and deals out what
+// comes. The other hosts are spread over a host's ranks, so that many of these send and receive at
+// a time.
 #pragma once
 
 #include <span>
@@ -10,24 +11,26 @@
 
 namespace ucg::plan {
 
-/// Who talks to which host.
+/// Tells which rank of a host is its delegate for which other host. "Here" is the host of one rank.
 class Delegates {
   public:
     /// `facts` must outlive it.
     Delegates(const Facts& facts, Rank rank)
         : placement_(facts.placement), host_(facts.placement.host(rank)) {}
 
+    /// The host here, and its ranks.
     std::uint32_t host() const { return host_; }
     Ranks ranks() const { return placement_.ranks_on(host_); }
 
-    /// Of `host`, for `other`: its index there.
+    /// Return the delegate of `host` for `other`: its index among the ranks of `host`, and its
+    /// rank.
     Rank index(std::uint32_t host, std::uint32_t other) const {
         return static_cast<Rank>(other % placement_.ranks_on(host).size());
     }
     Rank rank(std::uint32_t host, std::uint32_t other) const {
         return placement_.ranks_on(host)[static_cast<std::size_t>(index(host, other))];
     }
-    /// Those whose delegate here is at that index.
+    /// Returns the hosts whose delegate here is the rank at that index, in rising order.
     std::vector<std::uint32_t> hosts_of(Rank index_here) const {
         std::vector<std::uint32_t> hosts;
         const auto step = static_cast<std::uint32_t>(ranks().size());
@@ -39,7 +42,7 @@ class Delegates {
         }
         return hosts;
     }
-    /// The ranks of these hosts, one host after the other.
+    /// Returns the ranks of these hosts, one host after the other.
     std::vector<Rank> ranks_of(std::span<const std::uint32_t> hosts) const {
         std::vector<Rank> all;
         for (const std::uint32_t host : hosts) {
@@ -49,11 +52,11 @@ class Delegates {
         return all;
     }
     std::size_t size_of(std::uint32_t host) const { return placement_.ranks_on(host).size(); }
-    /// The host so many behind this one, starting over after the last.
+    /// Returns the host that comes `distance` hosts after this one, starting over after the last.
     std::uint32_t host_at(std::uint32_t distance) const {
         return (host_ + distance) % host_count();
     }
-    /// From one host up to another, starting over after the last.
+    /// Returns how many hosts `to` comes after `from`, starting over after the last.
     std::uint32_t distance(std::uint32_t from, std::uint32_t to) const {
         return (to + host_count() - from) % host_count();
     }
@@ -64,19 +67,20 @@ class Delegates {
     std::uint32_t host_;
 };
 
-/// How many ranks the emptiest host has: its delegates have the most hosts.
+/// Returns the number of ranks on the host with the fewest, where delegates serve the most hosts.
 std::uint64_t ranks_on_emptiest_host(const Facts& facts);
 
-/// What a host's delegates exchange with those of others.
+/// What the delegates of a host exchange with those of other hosts.
 struct Swap {
-    Rank hosts = 0;      ///< With so many hosts,
-    Rank hosts_each = 0; ///< of which the busiest delegate has so many,
-    std::uint64_t message_bytes = 0;
+    Rank hosts = 0;      ///< Number of other hosts that the host exchanges messages with.
+    Rank hosts_each = 0; ///< Number of these that the busiest delegate serves.
+    std::uint64_t message_bytes = 0; ///< Length of a message from one host to another.
 };
-/// Between hosts, with copies of what is sent.
+/// Returns the price of that exchange, in nanoseconds, with copies of what is sent.
 double delegates_swap_ns(const Facts& facts, const Swap& swap);
-/// On a host, before or after: each rank exchanges messages with so many, itself among them, and
-/// copies `copied_bytes` of what it sends and receives.
+/// Returns the price of the exchange on a host before or after it, in nanoseconds: each rank
+/// exchanges messages with `count` ranks, itself among them, and copies `copied_bytes` of what it
+/// sends and receives.
 double on_host_exchange_ns(const Facts& facts, Rank count, std::uint64_t message_bytes,
                            std::uint64_t copied_bytes);
 

@@ -18,10 +18,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
                           host_bytes);
 }
 
-/// Where the root receives the blocks of each other host.
+/// Where the root receives the blocks of each other host, by host.
 struct Landing {
     std::vector<Slice> by_host;
-    std::vector<std::vector<Slice>> places; ///< What is to be copied there afterwards.
+    std::vector<std::vector<Slice>> places; ///< Where blocks are copied afterwards.
 };
 
 Landing landing_of_hosts(Builder& builder, const Facts& facts, Rank own_host,

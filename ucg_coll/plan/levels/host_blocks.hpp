@@ -7,17 +7,17 @@
 
 namespace ucg::plan {
 
-/// Those of the ranks' blocks that belong to the ranks of `host`, in their order.
+/// Returns the blocks of the ranks of `host`, in their order. `blocks` has one for each rank.
 BlockMap blocks_on_host(const Facts& facts, std::uint32_t host, const BlockMap& blocks);
 
-// Of requests whose blocks' lengths all ranks know.
+// For requests whose blocks' lengths all ranks know.
 
-/// How long the blocks of the ranks of `host` are, in their order.
+/// Returns the lengths of the blocks of the ranks of `host`, in their order.
 std::vector<std::uint64_t> bytes_on_host(const Facts& facts, std::uint32_t host,
                                          const graph::Request& request);
-/// How long all blocks of each host are together.
+/// Returns for each host the length of all its ranks' blocks together.
 std::vector<std::uint64_t> bytes_by_host(const Facts& facts, const graph::Request& request);
-/// The most of them.
+/// Returns the greatest of these.
 std::uint64_t bytes_by_host_max(const Facts& facts, const graph::Request& request);
 
 } // namespace ucg::plan

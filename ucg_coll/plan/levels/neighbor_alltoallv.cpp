@@ -2,8 +2,9 @@
 // message, by a delegate on either host that collects it and deals it out. A delegate does not know
 // how long others' blocks are, so a message has the rooms that ranks have agreed on
 // (Request::rooms) one after the other, by the rank that sends and then by the one that receives.
-// Of an edge both ends know room and block alike: what is longer goes between the two directly, as
-// in the linear exchange, and what is shorter leaves a gap that nobody reads.
+// Both ends of an edge know its room and its block: a block that is longer than its room goes
+// between the two directly, as in the linear exchange, and one that is shorter leaves a gap that
+// nobody reads.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -21,8 +22,8 @@ using graph::Builder;
 using graph::EdgeRoom;
 using graph::Slice;
 
-/// A place in a message between two hosts, and the block that lies there if this rank has it at its
-/// end and it fits.
+/// The place of an edge's block in a message between two hosts. `block` is the block itself, if
+/// this rank is an end of the edge and the block fits.
 struct Room {
     EdgeRoom edge;
     std::uint64_t offset = 0;
@@ -41,8 +42,8 @@ struct HostMessage {
     }
 };
 
-/// Rooms of one rank of this host, in order: where they lie in a slice that has them one after the
-/// other, or in the whole message.
+/// Returns the rooms of one rank of this host, in order. `end` says which end of their edges the
+/// rank is. Offsets are those in the whole message.
 std::vector<Room> rooms_of(const HostMessage& message, Rank EdgeRoom::*end, Rank rank) {
     std::vector<Room> rooms;
     for (const Room& room : message.rooms) {
@@ -53,6 +54,7 @@ std::vector<Room> rooms_of(const HostMessage& message, Rank EdgeRoom::*end, Rank
     return rooms;
 }
 
+/// Returns where these rooms lie in `message`.
 std::vector<Slice> places_of(const std::vector<Room>& rooms, const Slice& message) {
     std::vector<Slice> places;
     for (const Room& room : rooms) {
@@ -61,7 +63,8 @@ std::vector<Slice> places_of(const std::vector<Room>& rooms, const Slice& messag
     return places;
 }
 
-/// The blocks alone, if each fills its room: then they are what a message of these rooms has.
+/// Returns the blocks if each fills its room, so that a message of these rooms has nothing else;
+/// else nothing.
 std::optional<std::vector<Slice>> blocks_that_fill(const std::vector<Room>& rooms) {
     std::vector<Slice> blocks;
     for (const Room& room : rooms) {
@@ -107,11 +110,13 @@ class Exchange {
     }
 
   private:
-    /// What a delegate has dealt out to this rank.
+    /// What a delegate deals out to this rank: where it is received, and its rooms, one after the
+    /// other.
     struct Dealt {
         Slice landing;
         std::vector<Room> rooms;
     };
+    /// A message between hosts whose delegate here is this rank, and the buffer for it.
     struct Led {
         const HostMessage* message;
         Slice buffer;
@@ -126,8 +131,9 @@ class Exchange {
         return delegates_.rank(message.host, delegates_.host());
     }
 
-    /// By distance, up for what leaves and down for what comes, so that hosts do not all begin with
-    /// the same one.
+    /// Divides blocks into those that fit their rooms and those that go directly. Messages between
+    /// hosts are ordered by distance, up for what leaves and down for what comes, so that hosts do
+    /// not all begin with the same one.
     void find_messages(const graph::Request& request) {
         EdgeBlocks sent(by_peer(request.send.peers, sent_blocks(builder_, request.send)));
         EdgeBlocks received(
@@ -155,7 +161,8 @@ class Exchange {
         received_ = received.rest();
     }
 
-    /// To the delegate for each host, or to the place in its message if this rank is that.
+    /// Sends this rank's blocks to the delegate for each host, or copies them to their places in
+    /// the message if this rank is the delegate.
     void send_parts() {
         for (const auto& [distance, message] : leaving_) {
             const std::vector<Room> mine = rooms_of(message, &EdgeRoom::from, rank());
@@ -177,6 +184,7 @@ class Exchange {
         }
     }
 
+    /// Returns one slice that has these rooms one after the other, with their blocks.
     Slice part_of(const std::vector<Room>& rooms) {
         if (const auto blocks = blocks_that_fill(rooms)) {
             return packed(builder_, *blocks);
@@ -192,7 +200,8 @@ class Exchange {
         return target;
     }
 
-    /// Rooms of one sender follow one another in a message.
+    /// Receives the other ranks' parts of the messages that this delegate sends. Rooms of one
+    /// sender follow one another in a message.
     void receive_parts() {
         for (const Led& led : led_) {
             for (const Rank other : delegates_.ranks()) {
@@ -220,7 +229,8 @@ class Exchange {
         }
     }
 
-    /// Blocks that fill their rooms in one piece are received in their place.
+    /// Receives what delegates deal out to this rank. Blocks that fill their rooms and lie in one
+    /// piece are received in their place.
     void receive_dealt() {
         for (const auto& [distance, message] : coming_) {
             if (!leads(message)) {
@@ -269,14 +279,14 @@ class Exchange {
     EdgeMessages messages_;
     std::map<std::uint32_t, HostMessage> leaving_; ///< By distance.
     std::map<std::uint32_t, HostMessage> coming_;  ///< By distance.
-    std::vector<PeerBlocks> sent_;                 ///< Directly.
-    std::vector<PeerBlocks> received_;             ///< Directly.
-    std::vector<Led> led_;                         ///< Of those that leave.
-    std::vector<Led> arrived_;                     ///< Of those that come.
+    std::vector<PeerBlocks> sent_;                 ///< Blocks that go directly.
+    std::vector<PeerBlocks> received_;             ///< Blocks that come directly.
+    std::vector<Led> led_;                         ///< Those of leaving_.
+    std::vector<Led> arrived_;                     ///< Those of coming_.
     std::vector<Dealt> dealt_;
 };
 
-/// Of hosts that are all alike.
+/// Returns the price as if all hosts were alike.
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const graph::Crossing& crossing = request.crossing;
     const auto hosts = static_cast<std::uint64_t>(facts.placement.host_count());

@@ -14,12 +14,14 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+/// The ways by which a stage may go.
 enum class Way : std::uint8_t { messages, flag_slots, tree, memory };
 
-/// A phase by each way, with a processor for each rank.
+/// The prices of a stage by each way, with a processor for each rank. A way that cannot serve the
+/// stage has an infinite price, for the reasons given.
 struct Prices {
     double messages_ns = 0;
-    double flag_slots_ns = std::numeric_limits<double>::infinity(); ///< They do not take it.
+    double flag_slots_ns = std::numeric_limits<double>::infinity(); ///< None, or too short.
     double tree_ns = std::numeric_limits<double>::infinity();       ///< The host has one level.
     double memory_ns = std::numeric_limits<double>::infinity();     ///< Peers do not reach it.
 
@@ -36,25 +38,26 @@ struct Prices {
     }
 };
 
-/// Do flag slots by the levels of the host take vectors of that length?
+/// Can flag slots over the levels of the host serve vectors of that length?
 bool tree_takes(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.levels.count > 1 && flag_slots_take(facts, bytes);
 }
 
-/// Ways up and down that may follow one another are of one tree.
+/// Returns the limits of the cheapest tree. A way up and a way down that may follow it use the same
+/// tree, so both are priced together.
 TreeLimits tree_limits_for(const Facts& facts, std::uint64_t bytes) {
     return cheapest_limits(facts, [&](const TreeLimits& limits) {
         return up_tree_ns(facts, limits, TreeEnd::root, bytes) + down_tree_ns(facts, limits, bytes);
     });
 }
 
-// While one segment is read the next is made.
+// Places of a staging buffer: while one segment is read the next is made.
 constexpr std::uint32_t kRotation = 2;
-// Staging buffers of input and output, and partial results: phases of one collective have one
-// length of segments, whichever of them read peers' memory.
+// Places of the staging buffers of input and output, and of partial results: all stages of a
+// collective have segments of one length, whichever of them read peers' memory.
 constexpr std::uint32_t kPlaces = 3 * kRotation;
 
-/// Of a vector that is published; none, if it is not.
+/// Returns the segments of a vector that is published; none if it is not (element_bytes is 0).
 Segments segments_of(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes) {
     return element_bytes > 0 ? segments_for(facts.shared, bytes, element_bytes, kRotation, kPlaces)
                              : Segments{};
@@ -64,7 +67,9 @@ bool memory_takes(const Segments& segments) {
     return segments.segment_bytes > 0 && segments.total_bytes > 0;
 }
 
-/// Turns of flag slots are taken, and staging buffers had, by all ranks; who has peers uses them.
+/// Declares the flag slots or staging buffers that the cheapest way uses, which all ranks must do.
+/// Returns the way that this rank takes: messages, of which it has none, if it is alone on its
+/// host.
 Way prepare(Builder& builder, const TwoLevels& levels, const Prices& prices,
             const Segments& segments = {}) {
     const Way way = prices.way();
@@ -111,7 +116,8 @@ Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Segments& seg
     return prices;
 }
 
-/// Trees in memory combine by place, not by rank.
+/// Trees by which ranks read one another's memory combine by place, not by rank, so that they serve
+/// commutative operators only.
 Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Operator op,
                      const Segments& segments) {
     const Link link = host_link(facts);
@@ -130,7 +136,7 @@ Prices reduce_prices(const Facts& facts, Rank leader, std::uint64_t bytes, Opera
     return prices;
 }
 
-/// Of all ranks of the fullest host.
+/// Returns the length of the blocks of all ranks of the fullest host.
 std::uint64_t all_blocks_on_host(const Facts& facts, std::uint64_t block_bytes) {
     return checked_multiply(static_cast<std::uint64_t>(facts.placement.ranks_per_host_max()),
                             block_bytes);
@@ -163,7 +169,8 @@ Rank leader_of(const TwoLevels& levels) {
     return levels.host().rank(levels.host_leader());
 }
 
-/// Up a tree by place, to scratch that peers do not name.
+/// Combines the ranks' vectors up a tree by place. Returns the result, which is in scratch that
+/// peers do not name, at the leader.
 Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const Segments& segments,
             Slice source, Slice others) {
     const Sockets sockets(facts.placement, builder.rank(), MemberOrder::by_place,
@@ -174,7 +181,8 @@ Slice climb(Builder& builder, const Facts& facts, const TwoLevels& levels, const
     return target;
 }
 
-/// Out of the leader's memory, in one stage or two.
+/// Copies the leader's vector to `data` by reading the leader's memory, in one stage or two.
+/// `leaders` names that vector as if it were this rank's own.
 void read_leader(Builder& builder, const Facts& facts, const TwoLevels& levels,
                  const Segments& segments, Slice leaders, Slice data) {
     const Rank leader = leader_of(levels);
@@ -264,7 +272,8 @@ double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t e
         .least_ns();
 }
 
-/// Who leads differs between hosts; by which way it goes does not.
+/// The leader's index differs between hosts, but all must take the same way: it is chosen as if
+/// first ranks led.
 Slice reduce_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice source,
                      Operator op, const Published& published) {
     const Segments segments = segments_of(facts, source.length, published.element_bytes);

@@ -11,7 +11,7 @@ using graph::Slice;
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const topo::Placement& placement = facts.placement;
     const Operator op = operator_of(request);
-    // Leaders come to the next of several in a row when their hosts' ranks have been combined.
+    // Leaders begin the next of several calls in a row when their hosts' vectors are combined.
     return (1 + cost::kBeforeAtRoot) * reduce_on_host_ns(facts,
                                                          placement.index_on_host(request.root),
                                                          request.bytes, op, request.element_bytes) +

@@ -9,8 +9,8 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// Of a reduce_scatter some ranks may be in place and others not: nobody knows whose vectors are
-/// where.
+/// Returns the length of an element if ranks may publish their vectors, else 0. In a reduce_scatter
+/// some ranks may be in place and others not, so that nobody knows where others' vectors are.
 std::uint64_t published_elements(const graph::Request& request) {
     return graph::has_block_vectors(request.collective) ? 0 : request.element_bytes;
 }
@@ -27,7 +27,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
            scatter_on_host_ns(facts, longest_block(request));
 }
 
-/// The vector with its blocks in the order of hosts.
+/// Returns the vector with its blocks in the order of hosts.
 Slice ordered_by_host(Builder& builder, const Facts& facts, const BlockMap& by_rank) {
     std::vector<Slice> blocks;
     for (std::uint32_t host = 0; host < facts.placement.host_count(); ++host) {
@@ -39,7 +39,7 @@ Slice ordered_by_host(Builder& builder, const Facts& facts, const BlockMap& by_r
     return packed(builder, blocks);
 }
 
-/// What this rank's host has of all blocks, at its leader.
+/// Combines all blocks on this rank's host. Returns the result at the leader.
 BlockMap combined_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels,
                           const graph::Request& request, Operator op) {
     const BlockMap source = reduce_scatter_source(builder, request);

@@ -1,4 +1,5 @@
-// The rows by hosts and their leaders: a line for each, whose file defines it.
+// The planner's rows for algorithms over hosts and their leaders. The list has a line for each row,
+// which the file of its algorithm defines.
 #pragma once
 
 #include "ucg_coll/plan/algorithm.hpp"

@@ -1,7 +1,8 @@
-// Two-level prefix reductions: on each host those of its ranks, between hosts that of what whole
-// hosts have, whose result each host's ranks combine with their own. Only one rank of a host talks
-// to others: its last one, which has the host's sum first. On flag slots nobody reads what it has
-// itself, so that its share is free for what came from the hosts below.
+// Two-level prefix reductions: one on each host among its ranks, and one between hosts of the sums
+// of whole hosts, whose result each host's ranks combine with their own. Only one rank of a host
+// exchanges messages with others: its last one, which has the host's sum first. On flag slots no
+// rank reads what the last one contributes, so that its share is free for what came from the hosts
+// below.
 #include <algorithm>
 
 #include "ucg_coll/plan/flag_slots/pieces.hpp"
@@ -21,7 +22,7 @@ constexpr Need kConsecutiveRanks = {"hosts of consecutive ranks",
                                     }};
 constexpr std::array kNeeds = {kSeveralHosts, kSharedHost, kConsecutiveRanks};
 
-/// The phases on a host, to its ranks' prefixes and back from its last rank.
+/// The prices of the stages on a host: to its ranks' prefixes, and back from its last rank.
 struct OnHost {
     double messages_ns = 0;
     double flag_slots_ns = 0;
@@ -50,7 +51,7 @@ struct OnHost {
 };
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    // What the last host does of two in a row comes one after the other.
+    // Of two calls in a row the last host does its work one after the other.
     return 2 * (OnHost(facts, request).ns() + host_link(facts).reduce_ns(2, request.bytes)) +
            exscan_recursive_doubling_ns(facts, leader_link(facts),
                                         static_cast<Rank>(facts.placement.host_count()),
@@ -93,10 +94,11 @@ class Prefix {
 
   private:
     bool is_last() const { return team_.index() + 1 == team_.size(); }
-    /// Of a vector without bytes, and before the first rank of a host, there is nothing.
+    /// Does this rank have a prefix within its host? In an exscan the first rank has none.
     bool has_prefix() const { return inclusive_ || team_.index() > 0; }
 
-    /// The prefix within the host, in scratch or the only rank's contribution.
+    /// Returns the prefix within the host, in scratch, or in the contribution of a host's only
+    /// rank; an empty slice if there is none, or the vector has no bytes.
     Slice on_host() {
         if (team_.size() == 1) {
             return inclusive_ ? own_ : Slice{};
@@ -127,7 +129,8 @@ class Prefix {
         return here;
     }
 
-    /// `below`: what all hosts below have together; nothing on the first one.
+    /// Exchanges sums of hosts among the last ranks. `below` gets what all hosts below have
+    /// together; on the first host it is empty.
     void between_hosts(Slice here, Slice below) {
         std::vector<Rank> last_ranks;
         const std::span<const Rank> leaders = facts_.placement.leaders();
@@ -149,7 +152,7 @@ class Prefix {
         return sum;
     }
 
-    /// From the last rank of the host.
+    /// Broadcasts `below` from the last rank of the host to the others.
     void hand_down(Slice below) {
         if (team_.size() == 1) {
             return;

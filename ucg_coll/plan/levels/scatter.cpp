@@ -19,7 +19,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
            scatter_on_host_ns(facts, request.bytes);
 }
 
-/// The blocks of each other host in one slice; an empty one for the root's own.
+/// Returns a slice with the blocks of each other host, and an empty one for the root's own host.
 BlockMap blocks_by_host(Builder& builder, const Facts& facts, Rank own_host,
                         const BlockMap& by_rank) {
     std::vector<Slice> slices;

@@ -17,11 +17,12 @@ class TwoLevels {
 
     /// The ranks of this host.
     const Team& host() const { return host_; }
-    /// Who leads this host: its index in host(). Without a root 0.
+    /// The index in host() of this host's leader: 0 unless the root is on this host.
     Rank host_leader() const { return host_leader_; }
+    /// Does this rank lead its host?
     bool leads() const { return host_.index() == host_leader_; }
 
-    /// One rank of each host, by host. REQUIRES: leads().
+    /// The leaders of all hosts, in the order of hosts. REQUIRES: leads().
     const Team& leaders() const {
         UCG_ASSERT(leads());
         return leaders_;

@@ -1,9 +1,9 @@
 // Bruck's allgather: in round k a member has the 2^k blocks that begin with its own and sends them
-// 2^k members down: ceil(log2 P) rounds for any P. Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient
-// algorithms for all-to-all communications in multiport message-passing systems", 1997.
+// to the member 2^k below it: ceil(log2 P) rounds for any P. Bruck, Ho, Kipnis, Upfal, Weathersby,
+// "Efficient algorithms for all-to-all communications in multiport message-passing systems", 1997.
 //
-// The original gathers in a rotated buffer and turns it at the end. Here blocks land where they
-// belong, and only runs that wrap around the end of the team go through scratch.
+// The original gathers in a rotated buffer and rotates it back at the end. Here blocks are received
+// where they belong, and only runs that wrap around the end of the team go through scratch.
 #include <algorithm>
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
@@ -45,7 +45,7 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
         const std::vector<Slice> runs = target.runs(from, count);
         const Slice landing = landing_place(builder, runs);
         const Rank to = team.rank(neighbour_index(team, -distance));
-        if (distance == 1) { // The receive may copy at once, while the other waits.
+        if (distance == 1) { // Before the receive, which may copy while the peer waits.
             builder.send(to, own);
         }
         builder.recv(team.rank(from), landing);
@@ -59,8 +59,9 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
     }
 }
 
-/// A run around the end of the vector is packed, and unpacked where it goes. Where both ends copy a
-/// message, who waits for what is packed copies its own meanwhile, and both copy the rest together.
+/// Returns the price of a round whose run wraps around the end of the vector, so that it is packed
+/// and then unpacked by its receiver. Where both ends copy a message, a member that waits for one
+/// that is still being packed copies its own meanwhile, and both ends copy the rest together.
 static double packed_round_ns(const Link& link, double copy_ns, std::uint64_t bytes) {
     const double message_ns = link.passing_on_ns(bytes);
     const double together_ns = link.pushing_ns(bytes) > 0 ? std::min(copy_ns, message_ns) / 2 : 0;

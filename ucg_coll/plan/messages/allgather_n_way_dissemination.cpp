@@ -15,11 +15,13 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// What goes at a multiple of the distance: all blocks in hand, or as many as are still missing.
+/// Returns how many blocks go to the member that is `hop`, a multiple of the distance, below: all
+/// that the sender has, or as many as that member still lacks.
 Rank blocks_at(std::int64_t hop, std::int64_t distance, std::int64_t members) {
     return static_cast<Rank>(std::min(distance, members - hop));
 }
 
+/// Where a message is received, and the places of its blocks.
 struct Arrival {
     Slice landing;
     std::vector<Slice> runs;
@@ -33,7 +35,8 @@ struct Run {
     bool operator==(const Run&) const = default;
 };
 
-/// One round at one member: with those at the multiples of `distance` below `end`.
+/// One round at one member, which exchanges messages with the members at those multiples of
+/// `distance` that are less than `end`.
 struct Round {
     Builder& builder;
     const Team& team;
@@ -42,8 +45,8 @@ struct Round {
     std::int64_t distance = 1;
     std::int64_t end = 1;
 
-    /// What the member `hop` below another lacks of what that one has to pass on, counted from that
-    /// one.
+    /// Returns which blocks the member at `index` lacks of those that the member `hop` above it
+    /// passes on, counted from the latter.
     Run lacking(std::int64_t hop, Rank index) const {
         const Rank blocks = blocks_at(hop, distance, team.size());
         const auto has = std::clamp(held(index, team.size()) - static_cast<Rank>(hop), 0, blocks);
@@ -66,10 +69,10 @@ struct Round {
         return arrivals;
     }
 
-    /// `own`: the one block of the first round.
+    /// Appends the sends. `own` is this member's block, which is all that the first round sends.
     void send(Slice own) const {
         Slice outgoing = own;
-        Run at_hand = {0, distance == 1 ? 1 : 0}; // Most messages are alike.
+        Run at_hand = {0, distance == 1 ? 1 : 0}; // What `outgoing` has: most messages are alike.
         for (std::int64_t hop = distance; hop < end; hop += distance) {
             const Rank to = neighbour_index(team, static_cast<Rank>(-hop));
             const Run run = lacking(hop, to);
@@ -121,12 +124,12 @@ class Price {
         const double ns = link.phase_ns(
             bytes, first ? price::Source::settled : price::Source::fresh, Link::round_of(peers),
             first ? link_.copy_ns(longest_) : 0, &link_); // The own block, while messages travel.
-        // A run around the end of the vector is packed, and unpacked where it goes.
+        // A run that wraps around the end of the vector is packed, and unpacked by its receiver.
         return ns + (first ? 0 : 2 * link_.copy_ns(bytes)) +
                (peers > 1 ? link.contention_ns(bytes_of(coming)) : 0);
     }
 
-    /// A run of neighbours' blocks is as long as the longest of them, or has all there is.
+    /// Returns the most bytes that so many blocks may have together.
     std::uint64_t bytes_of(Rank blocks) const {
         return std::min(total_, checked_multiply(longest_, static_cast<std::uint64_t>(blocks)));
     }
@@ -186,7 +189,8 @@ void allgather_n_way_dissemination(Builder& builder, const Team& team,
             builder.copy(own, target.block(team.index()));
             round.unpack_all(arrivals);
         } else {
-            const std::vector<Arrival> arrivals = round.receive(); // Sends wait for earlier ones.
+            // The receives are posted first, since the sends wait for those of earlier rounds.
+            const std::vector<Arrival> arrivals = round.receive();
             round.send({});
             round.unpack_all(arrivals);
         }

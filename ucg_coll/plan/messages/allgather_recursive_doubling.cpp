@@ -48,7 +48,7 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
     }
     for (Rank distance = 1; distance < count; distance *= 2) {
         const Rank peer = team.index() ^ distance;
-        // What the one of the two at `to` lacks of the blocks that the other has.
+        // Returns what the partner at `to` lacks of the blocks that the other partner has.
         const auto lacking = [&](Rank to) {
             const Rank first = (to ^ distance) & ~(distance - 1);
             const Rank has = first < to ? 0 : std::clamp(to + held(to, count) - first, 0, distance);
@@ -56,7 +56,7 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
         };
         const std::vector<Slice> theirs = lacking(team.index());
         const Slice landing = landing_place(builder, theirs);
-        if (distance == 1) { // The receive may copy at once, while the other waits.
+        if (distance == 1) { // Before the receive, which may copy while the peer waits.
             builder.send(team.rank(peer), lacking(peer).empty() ? Slice() : own);
         }
         builder.recv(team.rank(peer), landing);

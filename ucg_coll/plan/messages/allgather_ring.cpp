@@ -34,7 +34,7 @@ void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const 
     const Rank count = team.size();
     const Rank left = team.rank(neighbour_index(team, -1));
     const Rank right = neighbour_index(team, 1);
-    const auto receive = [&](Rank step) { // The block before that of the step before.
+    const auto receive = [&](Rank step) { // Block index - step - 1.
         if (held(team.index(), count) < count - step) {
             builder.recv(left, target.block(neighbour_index(team, -step - 1)));
         }
@@ -45,13 +45,13 @@ void allgather_ring(Builder& builder, const Team& team, graph::Slice own, const 
         }
     };
     if (count > 1) {
-        // Before the first receive, which may copy at once while the next rank waits.
+        // The send comes before the first receive, which may copy while the next rank waits.
         send(0, own);
         receive(0);
     }
     builder.copy(own, target.block(team.index()));
     for (Rank step = 1; step + 1 < count; ++step) {
-        // Posted first, since the send waits for the receive of the step before.
+        // The receive is posted first, since the send waits for the receive of the step before.
         receive(step);
         send(step, target.block(neighbour_index(team, -step)));
     }
@@ -61,7 +61,8 @@ double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
     if (count == 1) {
         return link.copy_ns(longest);
     }
-    // Each block goes all the way, and each way carries all blocks, one after the other.
+    // Each block goes along the whole ring, and each link of the ring carries all blocks, one after
+    // the other.
     const auto first_ns = [&](const Link& step) { return step.message_ns(longest); };
     const auto further_ns = [&](const Link& step) { return step.passing_on_ns(longest); };
     const double way_ns =

@@ -47,7 +47,7 @@ class Member {
             if (last) {
                 tell();
             }
-            next = receive(round + 1); // Posted before the wait for this round's.
+            next = receive(round + 1); // Posted before the wait for this round's messages.
             const std::array operands = plan_.is_upper(round) ? std::array{now.other, partial_}
                                                               : std::array{partial_, now.other};
             if (last) {
@@ -62,7 +62,8 @@ class Member {
     }
 
   private:
-    /// What comes in a round: from the eliminated, from the partner. Of no length if nothing does.
+    /// What comes in a round: `taken` from an eliminated member, `other` from the partner. Empty if
+    /// nothing comes.
     struct Arrivals {
         Slice taken;
         Slice other;
@@ -120,8 +121,9 @@ double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t byte
     if (count == 1) {
         return 0;
     }
-    const unsigned messages = tree_depth(count, 2); // One for all eliminations together.
-    // Who drops out is told by others than the partner; two at most have the same teller.
+    const unsigned messages = tree_depth(count, 2); // Including one for all eliminations.
+    // A member that dropped out is sent both results of the last round, each by a member that sends
+    // to its partner, too, and to at most two that dropped out.
     const Rank told =
         folds(count)
             ? (Elimination(count, 0).eliminated() - 1) / Elimination(count, 0).tell_stride() + 1

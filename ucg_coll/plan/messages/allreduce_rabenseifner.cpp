@@ -15,9 +15,10 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// A vector that caches do not hold goes in segments that they do: what a rank receives is
-/// combined, and what it has combined is sent, while it is there. Own and received halves, the
-/// result and the partner's copy of it come to two segments, or half the cache.
+/// Returns the segments for a vector that is too long for the caches. They are so short that what a
+/// rank receives is combined, and what it has combined is sent, while the cache holds it: own and
+/// received halves, the result and the partner's copy of it come to two segments, or half the
+/// cache.
 Segments segments_of(const Facts& facts, const graph::Request& request) {
     constexpr std::uint64_t kSegmentsPerCache = 4;
     const std::uint64_t unit = std::lcm(request.element_bytes, std::uint64_t{kCacheLine});
@@ -25,7 +26,7 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
     return {request.bytes, std::max(cache / kSegmentsPerCache / unit, std::uint64_t{1}) * unit, 1};
 }
 
-/// Of `bytes` of a vector of `vector_bytes`.
+/// Returns the price for `bytes` of a vector of `vector_bytes`.
 double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns = size == count ? 0
@@ -52,7 +53,8 @@ double whole_ns(const Facts& facts, const graph::Request& request) {
         });
 }
 
-/// Between the turns of a rank the others of its processor have its cache.
+/// Does the vector go in segments? Not where ranks take turns on processors: between two turns of a
+/// rank the others use its cache.
 bool goes_in_segments(const Facts& facts, const graph::Request& request) {
     return facts.ranks_per_cpu <= 1 && request.bytes > segments_of(facts, request).segment_bytes &&
            segments_ns(facts, request) < whole_ns(facts, request);

@@ -28,7 +28,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-/// The exchange among the members that act after the fold, of whom there are at least two.
+/// Appends the exchange among the members that act after the fold, of whom there are at least two.
 void exchange(Builder& builder, const Team& team, const Fold& fold, Slice partial, Slice target) {
     const auto receive = [&](Rank distance) {
         const Slice vector = builder.scratch(partial.length);
@@ -70,7 +70,7 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 }
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2); // Folding into the power of two counts as one.
+    const unsigned rounds = tree_depth(count, 2); // Folding to the power of two counts as one.
     if (rounds == 0) {
         return 0;
     }

@@ -10,7 +10,7 @@ namespace {
 
 using graph::Builder;
 
-/// The first rank keeps rank order.
+/// A reduction to the first rank keeps rank order.
 constexpr Rank kRoot = 0;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
@@ -21,7 +21,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         reduce_knomial_once_ns(link, count, bytes, reduce_knomial_radix(link, count, bytes)) +
         bcast_knomial_once_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes),
                               price::Source::fresh);
-    const std::uint64_t vectors = link.combines_on_arrival(bytes) ? 3 : 4; // Or to scratch.
+    // What is not combined on arrival goes to scratch.
+    const std::uint64_t vectors = link.combines_on_arrival(bytes) ? 3 : 4;
     return oversubscribed_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {
         return all_but_one(count) *
                (2 * work.link().message_ns(bytes) + work.link().reduce_ns(2, bytes));

@@ -32,7 +32,8 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-/// The lengths of one block per member, the first ones an element longer than the last.
+/// Returns the lengths of the blocks, one per member. The first ones may be one element longer than
+/// the others.
 std::vector<std::uint64_t> block_lengths(Rank count, std::uint64_t bytes, Operator op) {
     const std::uint64_t elements = bytes / op.element_bytes;
     const auto blocks = static_cast<std::uint64_t>(count);

@@ -21,15 +21,15 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// How many of the distances 0 .. limit - 1 have bit `bit` set. Also the position of `limit` among
-/// those that have it, if it has.
+/// Returns how many of the distances 0 .. limit - 1 have bit `bit` set. That is also the position
+/// of `limit` among the distances that have the bit, if it has it.
 std::uint64_t count_with_bit(std::uint64_t limit, unsigned bit) {
     const std::uint64_t half = std::uint64_t{1} << bit;
     const std::uint64_t rest = limit & (2 * half - 1);
     return ((limit >> (bit + 1)) << bit) + (rest > half ? rest - half : 0);
 }
 
-/// How often a block travels, on average.
+/// Returns how many times a block travels, on average.
 double hops_ratio(Rank count) {
     const auto ranks = static_cast<std::uint64_t>(count);
     std::uint64_t hops = 0;
@@ -60,6 +60,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
+/// The rounds of one member.
 class Rounds {
   public:
     Rounds(Builder& builder, const Team& team, const BlockMap& source, std::uint64_t block_bytes)
@@ -76,8 +77,8 @@ class Rounds {
         }
     }
 
-    /// Where the block that had to go `distance` up is after the round of `bit`, distance's lowest
-    /// bit so far.
+    /// Returns where the block that has to go `distance` up arrived in the round of `bit`, the
+    /// latest of the rounds for the bits of `distance` so far.
     Slice arrived(std::uint64_t distance, unsigned bit) const {
         return part(arrived_[bit], count_with_bit(distance, bit) * block_bytes_, block_bytes_);
     }
@@ -85,8 +86,8 @@ class Rounds {
   private:
     std::uint64_t size() const { return static_cast<std::uint64_t>(team_.size()); }
 
-    /// The blocks whose distance has `bit`, in rising order. Neighbours share all higher bits, thus
-    /// the place they came from, in runs of 2^bit.
+    /// Returns the blocks whose distance has `bit`, in rising order of distance. In runs of 2^bit
+    /// they share all higher bits, and so lie together where they arrived before.
     std::vector<Slice> outgoing(unsigned bit) const {
         const std::uint64_t run = std::uint64_t{1} << bit;
         std::vector<Slice> slices;
@@ -112,7 +113,7 @@ class Rounds {
     const Team& team_;
     const BlockMap& source_;
     std::uint64_t block_bytes_;
-    std::vector<Slice> arrived_; ///< By bit.
+    std::vector<Slice> arrived_; ///< Where blocks arrive, by bit.
 };
 
 } // namespace
@@ -136,7 +137,7 @@ double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes
         const std::uint64_t blocks = count_with_bit(ranks, bit);
         const std::uint64_t bytes = blocks * block_bytes;
         const Link round = link.rotated_before(std::uint64_t{4} << bit);
-        // Several are packed, in runs.
+        // Several blocks are packed, in runs.
         const std::uint64_t run = std::min(std::uint64_t{1} << bit, blocks);
         ns += blocks == 1 ? round.message_ns(bytes)
                           : round.passing_on_ns(bytes) + static_cast<double>(blocks) /

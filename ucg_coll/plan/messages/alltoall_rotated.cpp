@@ -17,9 +17,9 @@ using graph::Builder;
 
 constexpr Rank kPairwise = 1;
 
-/// Lengths of an alltoallv are known to the ends of a message alone, so that each rank has a window
-/// of its own: one step at a time, if its messages, of `mean_bytes`, are mostly long. Whoever
-/// waits, waits for lower steps only.
+/// Returns the window of one rank. Only the two ends of a message of an alltoallv know its length,
+/// so each rank has a window of its own: one step at a time if its messages, of `mean_bytes` on
+/// average, are long. Different windows do no harm, since ranks wait for lower steps only.
 Rank own_window(const Facts& facts, graph::Collective collective, std::uint64_t mean_bytes,
                 Rank window) {
     const bool alone = collective == graph::Collective::alltoallv &&
@@ -40,7 +40,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return contended_ns(facts, alone_ns, 1, block);
 }
 
-/// Of what this rank sends and receives.
+/// Returns the mean length of the blocks that this rank sends and receives.
 std::uint64_t mean_bytes(const BlockMap& source, const BlockMap& target) {
     const std::uint64_t all_bytes =
         checked_add(source.run_bytes(0, source.count()), target.run_bytes(0, target.count()));
@@ -88,15 +88,15 @@ constexpr Algorithm row() {
 
 void alltoall_rotated(Builder& builder, const Team& team, const BlockMap& source,
                       const BlockMap& target, Rank window) {
-    using Step = std::array<graph::OpId, 2>; // What was sent and received.
+    using Step = std::array<graph::OpId, 2>; // The send and the receive.
     std::vector<Step> before(static_cast<std::size_t>(std::min(window, team.size())),
                              {graph::kNoOp, graph::kNoOp});
     std::vector<Step> under_way = before;
     for (Rank first = 1; first < team.size(); first += window) {
         const Rank steps = std::min(window, team.size() - first);
-        // A receive may copy what is there already, which is long; who waits for the sends can copy
-        // meanwhile. Both ends of a message wait for lower steps only, so the lowest one is never
-        // stuck.
+        // Sends come first: a receive may copy a message that is there already, which takes long,
+        // and ranks that wait for the sends can copy meanwhile. Both ends of a message wait for
+        // lower steps only, so the lowest step is never stuck.
         for (Rank i = 0; i < steps; ++i) {
             const Rank to = neighbour_index(team, first + i);
             const auto place = static_cast<std::size_t>(i);
@@ -146,7 +146,7 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     if (count == 1) {
         return copy_ns;
     }
-    // The last message is one of the farthest.
+    // The last message of a window is priced like one to the farthest members.
     const auto steps_ns = [&](Rank peers, double beside_ns) {
         const auto phase_ns = [&](const Link& step, Rank messages) {
             return step.phase_ns(block_bytes, price::Source::settled, Link::round_of(messages),

@@ -12,7 +12,7 @@ namespace {
 
 using graph::Builder;
 
-/// The members below `index`: radix * index + 1, ... + radix.
+/// The children of the member at `index`: members radix * index + 1, ..., radix * index + radix.
 struct Children {
     std::int64_t first;
     std::int64_t last; ///< One past the last.
@@ -71,7 +71,7 @@ void barrier_release(Builder& builder, const Team& team, unsigned radix, OpIds& 
 
 namespace {
 
-/// What a signal costs between two members.
+/// What a signal costs at one level of the machine.
 struct Signal {
     double message_ns;
     double take_ns;
@@ -85,8 +85,8 @@ Signals signals_of(const Link& link) {
             }};
 }
 
-/// Along the path between the root and a member: ns_of(signal, position among its siblings,
-/// siblings).
+/// Returns the sum of ns_of(signal, position among its siblings, from 1, number of siblings) over
+/// the members on the path between the root and the member at `index`.
 template <typename NsOf>
 double path_ns(const Signals& signals, Rank count, Rank index, unsigned radix, NsOf ns_of) {
     const auto width = static_cast<Rank>(radix);
@@ -100,16 +100,17 @@ double path_ns(const Signals& signals, Rank count, Rank index, unsigned radix, N
     return ns;
 }
 
-/// Of the last member, and of the last one above the last level.
+/// Returns the greatest path_ns() of three members: the last one, the last one above the last
+/// level, and the last one that has all of its siblings.
 template <typename NsOf>
 double longest_path_ns(const Signals& signals, Rank count, unsigned radix, NsOf ns_of) {
-    std::int64_t first = 0; // Of the last level.
+    std::int64_t first = 0; // The first member of the last level.
     while (first * radix + 1 < count) {
         first = first * radix + 1;
     }
     const Rank last = count - 1;
     const Rank above = std::max(static_cast<Rank>(first) - 1, 0);
-    // The last who has all of its siblings.
+    // The last member that has all of its siblings.
     const Rank full = std::max(
         above, last > 0 ? (last - 1) / static_cast<Rank>(radix) * static_cast<Rank>(radix) : 0);
     return std::max({path_ns(signals, count, last, radix, ns_of),

@@ -1,4 +1,4 @@
-// N-way dissemination barrier: dissemination.hpp.
+// N-way dissemination barrier, in the rounds that dissemination.hpp describes.
 #include <algorithm>
 
 #include "ucg_coll/plan/messages/dissemination.hpp"

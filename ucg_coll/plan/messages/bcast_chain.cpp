@@ -53,7 +53,7 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
         return 0;
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
-    // Who has no segment to come helps to copy what it sends.
+    // A rank to which no further segment comes helps to copy what it sends.
     const Sender sender = further > 0 ? Sender::busy : Sender::waits;
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment, sender); };
     return link.along_ns(count - 1, count, hop_ns) + further * link.along_relay_ns(segment) +

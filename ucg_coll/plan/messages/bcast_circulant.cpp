@@ -14,7 +14,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// All rounds of one phase; `piece_of` a number is a slice.
+/// Appends all rounds of one phase. piece_of(number) returns the slice for a block number.
 template <typename PieceOf>
 void one_phase(Builder& builder, const Team& from_root, const CirculantPhase& phase,
                PieceOf piece_of) {

@@ -30,16 +30,17 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-/// What a member sends, one level's children at a time, all of which it helps.
+/// What a message to a child costs at one level of the machine. The sender helps all of its
+/// children to copy, one after the other.
 struct ToChild {
-    ToOneOf of_root;
-    ToOneOf of_others;
-    double apart_ns;
+    ToOneOf of_root;   ///< Sent by the root.
+    ToOneOf of_others; ///< Sent by another member, which has only just received it.
+    double apart_ns;   ///< By how much later the next message leaves.
 };
 
 class Prices {
   public:
-    /// `source`: of the root. The link must outlive it.
+    /// `source` is for how long the root has had the data. `link` must outlive this.
     Prices(const Link& link, Rank count, std::uint64_t bytes, price::Source source)
         : link_(link), count_(count), to_child_(link, [&](const Link& way) {
               return ToChild{way.to_one_of(bytes, source),

@@ -15,7 +15,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// The cheaper piece to scatter by, where that allgather follows.
+/// Returns the cheaper piece for the scatter, given the allgather that follows.
 RootedPiece bcast_scatter_choice(const Link& link, Rank count, std::uint64_t bytes,
                                  const AllgatherChoice& allgather) {
     const auto price_ns = [&](RootedPiece scatter) {
@@ -25,6 +25,7 @@ RootedPiece bcast_scatter_choice(const Link& link, Rank count, std::uint64_t byt
                                                                             : RootedPiece::linear;
 }
 
+/// The pieces, and the link by which they are priced.
 struct Way {
     Link link;
     BcastChoices choices;
@@ -35,7 +36,8 @@ struct Way {
     }
 };
 
-/// Around a ring one rank of each host sends at a time, in a dissemination all do.
+/// Returns the cheaper of two ways: with a ring, in which one rank of each host sends at a time,
+/// and with the cheapest allgather if all ranks send at a time, as in a dissemination.
 Way way_of(const Facts& facts, const graph::Request& request) {
     const Link sparse = flat_link(facts, Traffic::sparse);
     const Link dense = flat_link(facts, Traffic::dense);
@@ -62,19 +64,21 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return builder.finish();
 }
 
-/// Short blocks are not made up to whole cache lines: that would leave none for the last members.
+/// Returns the unit of which blocks are multiples: a cache line, but less for short blocks, since
+/// whole lines would leave no blocks for the last members.
 std::uint64_t unit_of(Rank count, std::uint64_t bytes) {
     const bool short_blocks = divide_up(bytes, static_cast<std::uint64_t>(count)) < kCacheLine;
     return short_blocks ? sizeof(std::uint64_t) : kCacheLine;
 }
 
-/// Of members numbered from the root: how many blocks, from its own on, a binomial scatter gives to
-/// one.
+/// A BlocksHeld for the time after a binomial scatter, which leaves each member with the blocks of
+/// its subtree. Members are numbered from the root.
 Rank held_in_tree(Rank number, Rank count) {
     return number == 0 ? count : std::min(number & -number, count - number);
 }
 
-/// Down a binomial tree from the member at index 0. Each is left with the blocks of its subtree.
+/// Scatters the blocks down a binomial tree from the member at index 0. Each member is left with
+/// the blocks of its subtree.
 void scatter_down_tree(Builder& builder, const Team& team, const BlockMap& blocks) {
     const BinomialTree tree(team, 0);
     const auto of = [&](const BinomialTree::Subtree& subtree) {
@@ -88,7 +92,7 @@ void scatter_down_tree(Builder& builder, const Team& team, const BlockMap& block
     }
 }
 
-/// Of a short vector the first members have all there is to scatter.
+/// Returns how many members have a block that is not empty. Of a short vector only the first have.
 Rank holders_of(Rank count, std::uint64_t bytes) {
     const std::uint64_t block = bcast_block_bytes(count, bytes);
     return block == 0 ? 0 : static_cast<Rank>(divide_up(bytes, block));

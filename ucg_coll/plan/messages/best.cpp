@@ -22,7 +22,7 @@ std::size_t cheapest(const std::array<double, kCount>& prices) {
                                     prices.begin());
 }
 
-// In each of these the order is that of the switch below it.
+// Each of these returns the prices of the pieces in the order of the cases in NAME_best() below.
 
 std::array<double, 4> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
     return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),

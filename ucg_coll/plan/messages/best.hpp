@@ -1,5 +1,6 @@
-// The cheapest piece for a whole vector among a team: what two-level algorithms take for each of
-// their stages.
+// The cheapest pieces for whole vectors among a team. Two-level algorithms take them for their
+// stages. Each NAME_best() appends the piece with the lowest price under `link`, and NAME_best_ns()
+// returns that price, in nanoseconds.
 #pragma once
 
 #include "ucg_coll/plan/messages/pieces.hpp"

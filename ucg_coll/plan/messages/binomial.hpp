@@ -8,10 +8,11 @@
 
 namespace ucg::plan {
 
+/// One member's place in the tree. Members are named by their index in the team.
 class BinomialTree {
   public:
-    /// Members first, first + 1, ... `count` of them, starting over after the last. The first is
-    /// the subtree's root.
+    /// A subtree: `count` members first, first + 1, ..., starting over after the team's last. Its
+    /// root is `first`.
     struct Subtree {
         Rank first = 0;
         Rank count = 0;
@@ -19,12 +20,12 @@ class BinomialTree {
 
     BinomialTree(const Team& team, Rank root);
 
-    /// This member's subtree.
+    /// The subtree whose root is this member.
     Subtree own() const { return own_; }
-    /// Its children's subtrees, in the order of the members, that is, from the smallest (except
-    /// perhaps the last).
+    /// The subtrees of this member's children, in the order of the members, that is, from the
+    /// smallest to the largest (except that the last may be smaller).
     const std::vector<Subtree>& children() const { return children_; }
-    /// kNoRank at the root.
+    /// The index of this member's parent; kNoRank at the root.
     Rank parent() const { return parent_; }
 
   private:

@@ -12,7 +12,8 @@ namespace {
 
 using Piece = ReduceScatterChoice::Piece;
 
-/// Do rounds of pairs reach all members without starting over behind the last?
+/// Can recursive doubling take the place of these rounds? It can if every base is 2 and the number
+/// of members is a power of two.
 bool doubles(Rank count, const DisseminationRounds& rounds) {
     return rounds.rounds > 0 && rounds.base_of(0) == 2 && rounds.base_of(rounds.rounds - 1) == 2 &&
            std::has_single_bit(static_cast<std::uint32_t>(count));

@@ -1,8 +1,11 @@
-// The cheapest piece that moves or combines one block per member of a team: what the stages of
-// composed algorithms take, of which whole vectors are blocks, and of two-level ones.
+// The cheapest pieces that move or combine one block per member of a team. They are the stages of
+// two-level algorithms, and of algorithms that cut a whole vector into blocks.
 //
-// Where the price of an algorithm is asked for under several links, as oversubscription.hpp does,
-// the piece is chosen once, by the link that all ranks know, and priced under the others.
+// Each NAME_best() appends the piece with the lowest price, and NAME_best_ns() returns that price.
+// Where an algorithm is priced under several links, as oversubscription.hpp does, the piece is
+// chosen once, under the link that all ranks know, by NAME_choice(), and then priced under the
+// others. Prices are in nanoseconds; `total` is the length of all blocks together and `longest`
+// that of the longest block, in bytes.
 #pragma once
 
 #include "ucg_coll/plan/messages/block_pieces.hpp"
@@ -10,7 +13,8 @@
 
 namespace ucg::plan {
 
-/// By which piece an allgather goes: around the ring, else by dissemination in these rounds.
+/// The piece for an allgather: a ring, or else a dissemination in these rounds (recursive doubling
+/// if all their bases are 2 and the members are a power of two).
 struct AllgatherChoice {
     bool ring = false;
     DisseminationRounds rounds;
@@ -21,20 +25,21 @@ double allgather_ns(const Link& link, Rank count, std::uint64_t total, std::uint
                     const AllgatherChoice& choice);
 void allgather(graph::Builder& builder, const Team& team, const AllgatherChoice& choice,
                graph::Slice own, const BlockMap& target, BlocksHeld held = holds_own);
-/// How many messages a member sends at most.
+/// Returns the greatest number of messages that a member sends.
 Rank allgather_sends(Rank count, const AllgatherChoice& choice);
 
 void allgather_best(graph::Builder& builder, const Team& team, const Link& link, graph::Slice own,
                     const BlockMap& target);
 double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest);
 
-/// By which piece a reduce-scatter goes; a dissemination in these rounds.
+/// The piece for a reduce-scatter. A dissemination goes in these rounds; other pieces ignore them.
 struct ReduceScatterChoice {
     enum class Piece : std::uint8_t { halving, dissemination, ring, pairwise };
     Piece piece = Piece::pairwise;
     DisseminationRounds rounds;
 };
-/// Operators that do not commute see the members' operands in order.
+/// Returns the cheapest piece. An operator that does not commute gets one (pairwise) that combines
+/// the members' operands in order.
 ReduceScatterChoice reduce_scatter_choice(const Link& link, Rank count, std::uint64_t total,
                                           std::uint64_t longest, Operator op);
 double reduce_scatter_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
@@ -47,9 +52,10 @@ void reduce_scatter_best(graph::Builder& builder, const Team& team, const Link& 
 double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
                               std::uint64_t longest, Operator op);
 
-/// By which piece blocks go to or from a root.
+/// The piece by which blocks go to a root (gather) or from a root (scatter).
 enum class RootedPiece : std::uint8_t { linear, binomial };
-/// `block_bytes`: the longest block, which all members know.
+/// Returns the cheaper piece. `block_bytes`: the length of the longest block, which all members
+/// know. `root` tells gather (receives) from scatter (sends).
 RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
 double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
                  RootedPiece piece);
@@ -64,34 +70,39 @@ void scatter_best(graph::Builder& builder, const Team& team, const Link& link, R
                   const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
-// Whole vectors, as blocks of the members.
+// Algorithms for whole vectors, which are cut into one block per member.
 
-/// The longest block of a vector of `bytes`, which is cut in whole elements.
+/// Returns the length of the longest block of a vector of `bytes` that is cut into `count` blocks
+/// of whole elements.
 inline std::uint64_t longest_cut(Rank count, std::uint64_t bytes, Operator op) {
     return BlockMap::cut_bytes(bytes, count, op.element_bytes);
 }
 
-/// The blocks of a broadcast, the first for the root, at index 0 of the team; and the longest.
+/// Returns the blocks into which a broadcast cuts `data`. The root is at index 0 of `from_root`,
+/// and the first block is for it.
 BlockMap bcast_blocks(const Team& from_root, graph::Slice data);
+/// Returns the length of the longest of these blocks for a vector of `bytes`.
 std::uint64_t bcast_block_bytes(Rank count, std::uint64_t bytes);
-/// The second half of a broadcast by blocks: each member has its own, and the root all of them.
+/// Appends the second half of a broadcast by blocks, an allgather. Each member has its own block
+/// before, the root all of them; `held` says which others a member has.
 void bcast_allgather(graph::Builder& builder, const Team& from_root, const BlockMap& blocks,
                      const AllgatherChoice& choice, BlocksHeld held);
 AllgatherChoice bcast_allgather_choice(const Link& link, Rank count, std::uint64_t bytes);
 double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                           const AllgatherChoice& choice);
-/// That choice among all ranks, and what it costs where they share processors or not.
+/// Return that choice, and its price, among all ranks, which may share processors.
 AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request);
 double bcast_allgather_ns(const Facts& facts, const graph::Request& request);
-/// Both halves. One of two ranks, or of those of whose blocks all but the root's are empty, waits
-/// for none that is scattered before it sends: then the second half begins when the root has had
-/// `begun_ns` of the first.
+/// Returns the price of both halves of a broadcast by blocks, given that of each. The second half
+/// begins when the first ends; but with two ranks, or where all blocks but the root's are empty, no
+/// rank waits for a scattered block before it sends, so that the second half begins once the root
+/// has spent `begun_ns` on the first.
 double after_scatter_ns(Rank count, std::uint64_t bytes, double scatter_ns, double begun_ns,
                         double allgather_ns);
-/// A BlocksHeld: the root has all blocks, each of the others its own.
+/// A BlocksHeld for which the root, at index 0, has all blocks and each other member its own.
 Rank held_by_root(Rank index, Rank count);
 
-/// The pieces by which a broadcast scatters blocks and gathers them to all.
+/// The pieces by which a broadcast scatters blocks and then gathers them to all members.
 struct BcastChoices {
     RootedPiece scatter = RootedPiece::binomial;
     AllgatherChoice allgather;
@@ -102,11 +113,13 @@ double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t by
                                   const BcastChoices& choices);
 BcastChoices bcast_choices(const Link& link, Rank count, std::uint64_t bytes);
 
+/// The pieces of an allreduce that is a reduce-scatter and then an allgather.
 struct BlockChoices {
     ReduceScatterChoice reduce_scatter;
     AllgatherChoice allgather;
 };
-/// To every member's `target`, which may be its `source`. All combine alike.
+/// Reduces to every member's `target`, which may be its `source`. Each block is combined by one
+/// member alone, so that all members get the same bits.
 void allreduce_reduce_scatter_allgather(graph::Builder& builder, const Team& team,
                                         graph::Slice source, graph::Slice target, Operator op,
                                         const BlockChoices& choices);
@@ -115,11 +128,12 @@ double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::
 BlockChoices allreduce_reduce_scatter_allgather_choices(const Link& link, Rank count,
                                                         std::uint64_t bytes, Operator op);
 
+/// The pieces of a reduction that is a reduce-scatter and then a gather to the root.
 struct ReduceBlockChoices {
     ReduceScatterChoice reduce_scatter;
     RootedPiece gather = RootedPiece::linear;
 };
-/// To the root's `target`, which may be its `source` and is looked at nowhere else.
+/// Reduces to the root's `target`, which may be its `source`. Other members' `target` is ignored.
 void reduce_scatter_gather(graph::Builder& builder, const Team& team, Rank root,
                            graph::Slice source, graph::Slice target, Operator op,
                            const ReduceBlockChoices& choices);

@@ -1,6 +1,7 @@
 // Pieces of the algorithms that move or combine one block per member: see pieces.hpp for the rules
 // that all pieces share. Blocks are named by the index of the member in the team, wherever they
-// lie.
+// lie. In prices, `total` is the length of all blocks together and `longest` that of the longest
+// block, in bytes.
 #pragma once
 
 #include <array>
@@ -12,13 +13,14 @@
 
 namespace ucg::plan {
 
-// Allgather: `own`, this member's block, and those of all others to `target`. `own` may be its
-// place in `target`. Blocks that a member has in `target` already are not sent to it.
+// Allgather: collects `own`, this member's block, and the blocks of all others in `target`. `own`
+// may lie at its place in `target`. Blocks that a member has in `target` before, as `held` says,
+// are not sent to it.
 
-/// How many blocks the member at an index has before, of a team of `count`: its own and those
-/// after it, none of them behind the last but at index 0.
+/// Returns how many blocks the member at `index` of a team of `count` has before the allgather: its
+/// own and those that follow it. They end with the last member's block at the latest.
 using BlocksHeld = Rank (*)(Rank index, Rank count);
-/// The own one.
+/// A BlocksHeld for which each member has only its own block.
 inline Rank holds_own(Rank, Rank) {
     return 1;
 }
@@ -30,14 +32,14 @@ double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64
 
 void allgather_bruck(graph::Builder& builder, const Team& team, graph::Slice own,
                      const BlockMap& target);
-/// `total` is the length of all blocks together, `longest` that of the longest.
 double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest);
 
-/// Bruck's with a base for each round. REQUIRES: disseminates(rounds, team.size()).
+/// Like allgather_bruck(), but with a base of its own for each round (dissemination.hpp).
+/// REQUIRES: disseminates(rounds, team.size()).
 void allgather_n_way_dissemination(graph::Builder& builder, const Team& team,
                                    const MultiplyingSchedule& rounds, graph::Slice own,
                                    const BlockMap& target, BlocksHeld held = holds_own);
-/// The cheapest rounds, and what rounds cost.
+/// Returns the cheapest rounds.
 DisseminationRounds allgather_dissemination_rounds(const Link& link, Rank count,
                                                    std::uint64_t total, std::uint64_t longest);
 double allgather_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
@@ -47,69 +49,73 @@ void allgather_ring(graph::Builder& builder, const Team& team, graph::Slice own,
                     const BlockMap& target, BlocksHeld held = holds_own);
 double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest);
 
-// Alltoall: block i of `source` to member i, and block i of `target` from member i. The two overlap
-// nowhere, except that this member's own block may lie in the same place in both.
+// Alltoall: sends block i of `source` to member i, and receives block i of `target` from member i.
+// The two overlap nowhere, except that this member's own block may lie in the same place in both.
 
 /// For equal blocks of `block_bytes`.
 void alltoall_bruck(graph::Builder& builder, const Team& team, const BlockMap& source,
                     const BlockMap& target, std::uint64_t block_bytes);
 double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
-/// In step i with the members at distance i, `window` steps at a time. Lengths are known to the two
-/// ends of a message alone.
+/// In step i each member sends to the member i above it and receives from the one i below it;
+/// `window` steps are under way at a time. Only the two ends of a message need know its length.
 void alltoall_rotated(graph::Builder& builder, const Team& team, const BlockMap& source,
                       const BlockMap& target, Rank window);
-/// The same in place. In step i partners are those whose indexes add up to i, so that a block
-/// leaves when the one for its place arrives: scratch holds one step of each in the window.
+/// Does an alltoall in place. In step i partners are the members whose indexes add up to i, modulo
+/// the team's size, so that a block leaves when the one for its place arrives. Scratch holds one
+/// block for each step of the window.
 void alltoall_in_place(graph::Builder& builder, const Team& team, const BlockMap& blocks,
                        Rank window);
-/// Either of them.
+/// Returns the price of alltoall_rotated(), which stands for that of alltoall_in_place(), too.
 double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_bytes, Rank window);
 
-// Gather of each member's `own` to `target` at the root, where `own` may be its place in `target`.
-// Other members look at the lengths in `target` only.
+// Gather: sends each member's `own` to its block of `target` at the root, where the root's `own`
+// may lie already. Other members use only the lengths in `target`.
 
 void gather_binomial(graph::Builder& builder, const Team& team, Rank root, graph::Slice own,
                      const BlockMap& target);
 
-/// Other members than the root do not look at `target`.
+/// Members other than the root ignore `target`.
 void gather_linear(graph::Builder& builder, const Team& team, Rank root, graph::Slice own,
                    const BlockMap& target);
 
-// Scatter of the root's `source` to each member's `own`, which is empty at a root that keeps its
-// block where it is. Other members look at the lengths in `source` only.
+// Scatter: sends each block of the root's `source` to its member's `own`, which is empty at a root
+// that keeps its block where it is. Other members use only the lengths in `source`.
 
 void scatter_binomial(graph::Builder& builder, const Team& team, Rank root, const BlockMap& source,
                       graph::Slice own);
 
-/// Other members than the root do not look at `source`.
+/// Members other than the root ignore `source`.
 void scatter_linear(graph::Builder& builder, const Team& team, Rank root, const BlockMap& source,
                     graph::Slice own);
 
-// What gathers and scatters cost alike: of a team, where a linear one is Link::root_blocks_ns(),
-// and of all ranks, which may share processors.
+// The prices that gathers (Root::receives) and scatters (Root::sends) share. Those with a link are
+// of a team, for which Link::root_blocks_ns() is the price of a linear one; those with facts are of
+// all ranks, which may share processors.
 
 double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
 double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 
-// Reduce-scatter: block i of all members' `source`, combined, to member i's `target`, which may
+// Reduce-scatter: combines block i of all members' `source` to member i's `target`, which may
 // overlap `source`. Blocks lie end to end.
 
-/// For commutative operators. Blocks of one length go in segments, if they are longer than
-/// `segment_bytes`, which is a multiple of whole elements and cache lines.
+/// For commutative operators. In the last round, two blocks of equal length that are longer than
+/// `segment_bytes` are exchanged in segments of that length, which is then a multiple of whole
+/// elements and cache lines.
 void reduce_scatter_recursive_halving(graph::Builder& builder, const Team& team,
                                       const BlockMap& source, graph::Slice target,
                                       std::uint64_t segment_bytes);
 double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::uint64_t total,
                                            std::uint64_t longest);
 
-/// The allgather's rounds from the last to the first. For commutative operators.
+/// Runs the rounds of allgather_n_way_dissemination() from the last to the first. For commutative
+/// operators.
 /// REQUIRES: disseminates(rounds, team.size()).
 void reduce_scatter_n_way_dissemination(graph::Builder& builder, const Team& team,
                                         const MultiplyingSchedule& rounds, const BlockMap& source,
                                         graph::Slice target);
-/// The cheapest rounds, and what rounds cost.
+/// Returns the cheapest rounds.
 DisseminationRounds reduce_scatter_dissemination_rounds(const Link& link, Rank count,
                                                         std::uint64_t total, std::uint64_t longest);
 double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::uint64_t total,
@@ -128,18 +134,19 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
 
 // What the pieces above share.
 
-/// How many messages a member that talks to all others has under way: enough to hide latency, few
-/// enough for the queues of a transport.
+/// Number of messages that a member which talks to all others has under way at a time: enough to
+/// hide latency, few enough for the queues of a transport.
 inline constexpr Rank kWindow = 16;
 
-/// Orders messages into a window: each op of a step comes after all ops of `window` steps before.
+/// Limits how many steps are under way: the ops of a step come after all ops of the step that is
+/// `size` steps before it.
 class MessageWindow {
   public:
     explicit MessageWindow(Rank size) : steps_(static_cast<std::size_t>(size)) {}
 
-    /// What the ops of the next step must come after.
+    /// The ops after which those of the next step must come.
     graph::Builder::After after() const { return steps_[next_]; }
-    /// Ends the step.
+    /// Ends the step that consists of `ops`.
     void push(std::vector<graph::OpId> ops) {
         steps_[next_] = std::move(ops);
         next_ = (next_ + 1) % steps_.size();
@@ -150,7 +157,7 @@ class MessageWindow {
     std::size_t next_ = 0;
 };
 
-/// Of rows that combine operands in an order of their own.
+/// Needs of the rows of reduce-scatters that combine operands in another order than that of ranks.
 inline constexpr std::array kReduceScatterAnyOrder = {
     Need{kCommutative.what, [](const Facts&, const graph::Request& request) {
              return request.commutative || request.rank_count == 1;

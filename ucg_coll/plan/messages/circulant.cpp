@@ -6,8 +6,8 @@
 namespace ucg::plan {
 namespace {
 
-/// How far partners are apart: in round k of a phase by skip[k]. Every skip is half of the next
-/// one, rounded up, and the last is the number of members, which no round has.
+/// How far apart partners are: skip[k] in round k of a phase. Every skip is half of the next one,
+/// rounded up. The last, skip[rounds], is the number of members and belongs to no round.
 struct Skips {
     explicit Skips(Rank count) : rounds(circulant_round_count(count)) {
         skip[rounds] = count;
@@ -22,8 +22,9 @@ struct Skips {
     std::array<Rank, 32> skip = {};
 };
 
-/// Which of the first blocks comes to a member first: the smallest of the skips that make up its
-/// number, the largest first; at the root the number of rounds.
+/// Returns which of the first blocks comes to a member first. The member's number is a sum of
+/// skips, taken from the largest down; the result is the index of the smallest of these, and the
+/// number of rounds at the root.
 unsigned base_block(const Skips& skips, Rank index) {
     for (unsigned k = skips.rounds; k > 0; --k) {
         if (skips[k - 1] == index) {
@@ -36,9 +37,9 @@ unsigned base_block(const Skips& skips, Rank index) {
     return skips.rounds;
 }
 
-/// Finds what a member receives in each round of a phase: depth first among the sums of different
-/// skips, largest first, for members from which a block that it does not have yet can come in time.
-/// Each skip stands for a block, and is taken away once it is found.
+/// Finds what a member receives in each round of a phase. Searches, depth first among the sums of
+/// different skips, largest first, for members from which a block that this member does not have
+/// yet can come in time. Each skip stands for a block, and is taken away once the block is found.
 class ReceiveSearch {
   public:
     ReceiveSearch(const Skips& skips, Rank index)
@@ -53,7 +54,7 @@ class ReceiveSearch {
         assert(round_ == skips.rounds);
     }
 
-    /// As CirculantPhase::Round::received.
+    /// Returns the block number for CirculantPhase::Round::received.
     int received(unsigned round) const {
         const unsigned found = found_[round];
         return found == skips_.rounds ? static_cast<int>(base_)
@@ -61,7 +62,7 @@ class ReceiveSearch {
     }
 
   private:
-    /// Is a member so far from the root where the block of this round can come from?
+    /// Can the block of this round come from the member that is `sum` from the root?
     bool accepts(std::int64_t sum) const {
         return round_ < skips_.rounds && sum <= goal_ - skips_[round_] && sum < nearest_;
     }
@@ -92,7 +93,7 @@ class ReceiveSearch {
         while (*link != skip + 1) {
             link = &smaller_[*link];
         }
-        *link = smaller_[skip + 1]; // Who stands there finds the way on.
+        *link = smaller_[skip + 1]; // A search() that is at this skip still finds the next.
     }
 
     const Skips& skips_;

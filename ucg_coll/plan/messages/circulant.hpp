@@ -13,18 +13,19 @@
 
 namespace ucg::plan {
 
-/// How many rounds one block needs: the smallest q with 2^q >= count. REQUIRES: count > 0.
+/// Returns how many rounds one block needs: the smallest q with 2^q >= count. REQUIRES: count > 0.
 unsigned circulant_round_count(Rank count);
 
-/// What one member does in the rounds of a phase; phases follow one another, and all are alike.
-/// Members are numbered from the root, whose number is 0. Takes time O(log^2 count).
+/// What one member does in each round of a phase. Phases follow one another, and all are alike.
+/// Members are numbered from the root, whose number is 0. Construction takes time O(log^2 count).
 class CirculantPhase {
   public:
-    /// In phase j a number v stands for block v + j * (number of rounds): for none if that is
-    /// negative, and for the last one if it is that or more.
+    /// One round. `received` and `sent` are block numbers: in phase j a number v stands for block
+    /// v + j * (number of rounds); for no block if that is negative, and for the last block if it
+    /// is beyond the last.
     struct Round {
-        Rank from = 0; ///< Meaningless at the root, which receives nothing.
-        Rank to = 0;   ///< If it is the root, nothing is sent.
+        Rank from = 0; ///< The sender; meaningless at the root, which receives nothing.
+        Rank to = 0;   ///< The receiver; if it is the root, nothing is sent.
         int received = 0;
         int sent = 0;
     };
@@ -40,25 +41,29 @@ class CirculantPhase {
     unsigned count_ = 0;
 };
 
-/// The blocks of so many phases: one more for each round of all phases but the first.
+/// Returns how many blocks `phases` phases move: one, and one more for each round of all phases but
+/// the first.
 std::uint64_t circulant_block_count(Rank count, std::uint64_t phases);
 
-/// A vector's blocks, one more than a multiple of the rounds, all of one length but the last, which
-/// may be longer. The phases between the first and the last one move whole blocks alone.
+/// The blocks of a vector. Their number is one more than a multiple of the rounds, and all have one
+/// length but the last, which may be longer. In the phases between the first and the last one, each
+/// number of CirculantPhase stands for a block other than the last.
 class CirculantBlocks {
   public:
     enum class Order : std::uint8_t {
-        rising,  ///< Later phases have what lies behind.
-        falling, ///< The last block lies first.
+        rising,  ///< Block 0 lies first; later phases move what lies behind.
+        falling, ///< The last block lies first, block 0 last.
     };
-    /// Blocks begin at multiples of `unit`. REQUIRES: rounds, phases, unit > 0.
+    /// Cuts a vector of `bytes` for `phases` phases of `rounds` rounds. Blocks begin at multiples
+    /// of `unit`. REQUIRES: rounds, phases, unit > 0.
     CirculantBlocks(std::uint64_t bytes, unsigned rounds, std::uint64_t phases, std::uint64_t unit,
                     Order order);
 
     std::uint64_t phase_bytes() const { return rounds_ * bytes_; }
     std::uint64_t last_bytes() const { return last_bytes_; }
     bool is_last_phase(std::uint64_t phase) const { return phase == last_phase_; }
-    /// Of `data` what one of CirculantPhase's numbers stands for; empty if it is none.
+    /// Returns the part of `data` that a block number of CirculantPhase stands for in `phase`; an
+    /// empty slice if it stands for no block.
     graph::Slice of(const graph::Slice& data, int number, std::uint64_t phase) const;
 
   private:
@@ -70,8 +75,8 @@ class CirculantBlocks {
     Order order_;
 };
 
-/// The number of phases with the least price_ns(phases), where pipelining in blocks of so many
-/// bytes is best.
+/// Returns the number of phases with the lower price_ns(phases), of the two numbers whose blocks
+/// are nearest to `block_bytes`, the best length of a block in a pipeline.
 template <typename PriceNs>
 std::uint64_t circulant_phases(Rank count, std::uint64_t bytes, std::uint64_t block_bytes,
                                PriceNs price_ns) {

@@ -2,8 +2,8 @@
 
 namespace ucg::plan {
 
-/// What `smaller` rounds of `base` and `larger` ones of `base` + 1 reach; at least `count` where it
-/// is more than that.
+/// Returns how many members `smaller` rounds of `base` and `larger` rounds of `base` + 1 reach. If
+/// these are more than `count`, the result may be any number from `count` on.
 static std::int64_t reach(Rank base, unsigned smaller, unsigned larger, Rank count) {
     std::int64_t product = 1;
     for (unsigned round = 0; round < smaller + larger && product < count; ++round) {

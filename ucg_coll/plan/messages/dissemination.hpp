@@ -1,8 +1,9 @@
 // The rounds of n-way disseminations: in a round of base b every member sends to b - 1 others
 // ("n-way": n = b - 1) at multiples of the distance, which is the product of the earlier bases.
 // Hoefler, Mehlan, Mietke, Rehm, "Fast barrier synchronization for InfiniBand", 2006; with a base
-// for each round, as recursive multiplying has one for each phase. Unlike factors, bases need not
-// divide the count: what the last round has too many is left out.
+// for each round, as recursive multiplying has one for each phase. Unlike the factors of recursive
+// multiplying, bases need not divide the count: messages that would reach beyond it in the last
+// round are left out.
 #pragma once
 
 #include "ucg_coll/plan/multiplying/schedule.hpp"
@@ -10,7 +11,8 @@
 
 namespace ucg::plan {
 
-/// The last `larger` of the rounds have base `base` + 1, the others base `base`.
+/// Rounds with bases that differ by one at most: the last `larger` of `rounds` rounds have base
+/// `base` + 1, the others base `base`.
 struct DisseminationRounds {
     unsigned rounds = 0;
     unsigned larger = 0;
@@ -20,13 +22,14 @@ struct DisseminationRounds {
     MultiplyingSchedule schedule() const;
 };
 
-/// That many rounds that reach all of `count` members with the least sum of bases: a round's price
-/// grows with its base by the same amount for each, and bases that differ by more than one would
-/// need a larger sum for the same reach. REQUIRES: 1 <= rounds <= tree_depth(count, 2).
+/// Returns `rounds` rounds that reach all of `count` members with the least sum of bases. Each one
+/// more in a base adds the same amount to a round's price, and bases that differ by more than one
+/// would need a larger sum for the same reach. REQUIRES: 1 <= rounds <= tree_depth(count, 2).
 DisseminationRounds balanced_rounds(Rank count, unsigned rounds);
 
-/// Those of the balanced rounds with the least cost_ns(rounds), bases up to kRadixMax; the fewer
-/// rounds of equals. None for one member. Allocates nothing.
+/// Returns the balanced rounds with the least cost_ns(rounds), among those with bases up to
+/// kRadixMax; of equal costs, the fewer rounds. Returns no rounds for one member. Allocates
+/// nothing.
 template <typename CostOfRounds>
 DisseminationRounds cheapest_rounds(Rank count, const CostOfRounds& cost_ns) {
     const unsigned most = tree_depth(count, kRadixMin);
@@ -42,15 +45,15 @@ DisseminationRounds cheapest_rounds(Rank count, const CostOfRounds& cost_ns) {
     return best;
 }
 
-/// Are these rounds of factors only, each of which is needed to reach all of `count` members? If
-/// not, invalid_argument with the reason.
+/// Checks that `rounds` consists of factors only, that they reach all of `count` members, and that
+/// each is needed for that. Fails with invalid_argument and the reason.
 Status disseminates(const MultiplyingSchedule& rounds, Rank count);
 
-/// parse_multiplying_schedule and disseminates.
+/// Reads `text` by parse_multiplying_schedule() and checks it by disseminates(); fails as these do.
 Result<MultiplyingSchedule> parse_dissemination(std::string_view text, Rank count);
 
-/// What the rows of n-way disseminations have in common. `Price(link, request)` tells by
-/// operator()(rounds) what rounds cost in nanoseconds; `kBuild` writes the schedule of given ones.
+/// What the rows of n-way disseminations have in common. Price(link, request)(rounds) returns the
+/// price of rounds, in nanoseconds; kBuild() returns the schedule for given rounds.
 template <typename Price,
           graph::Schedule (*kBuild)(const graph::Request&, Rank, const MultiplyingSchedule&)>
 struct DisseminationRow {
@@ -63,7 +66,7 @@ struct DisseminationRow {
         return kBuild(request, rank, cheapest(facts, request).schedule());
     }
 
-    /// Of the rounds that the argument tells.
+    /// Builds the schedule for the rounds that `argument` names.
     static Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request,
                                               Rank rank, std::string_view argument) {
         static_cast<void>(facts);

@@ -72,7 +72,8 @@ std::vector<PeerBlocks> EdgeBlocks::rest() const {
     return left;
 }
 
-/// Both ends come to the same: lengths and the distance of the two are all that counts.
+/// Both ends divide blocks alike, since only the blocks' lengths and the distance of the two ranks
+/// count.
 EdgeMessages::Parts EdgeMessages::parts(const PeerBlocks& blocks) const {
     const bool on_host = facts_.placement.same_host(builder_.rank(), blocks.peer);
     const Link link = on_host ? host_link(facts_) : leader_link(facts_);

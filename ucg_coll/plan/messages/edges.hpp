@@ -1,5 +1,5 @@
-// Blocks along the edges of a neighbourhood, as messages between two ranks. What lies between two
-// ranks, both know alike: how many blocks, in which order, and how long each is.
+// Blocks along the edges of a neighbourhood, as messages between two ranks. Both ranks of a pair
+// know how many blocks go between them, in which order, and how long each is.
 #pragma once
 
 #include <optional>
@@ -19,34 +19,38 @@ struct PeerBlocks {
     std::vector<graph::Slice> blocks;
 };
 
-/// By peer, in the order in which `peers` name them first; `blocks[i]` has peers[i].
+/// Groups the blocks by peer, in the order in which `peers` names them first. `blocks[i]` has
+/// peers[i] at its other end.
 std::vector<PeerBlocks> by_peer(std::span<const Rank> peers, std::span<const graph::Slice> blocks);
 
-/// All blocks of a request that this rank sends, and receives.
+/// Return all blocks of a request that this rank sends, or that it receives.
 std::vector<graph::Slice> sent_blocks(const graph::Builder& builder, const graph::Blocks& sent);
 std::vector<graph::Slice> received_blocks(const graph::Builder& builder,
                                           const graph::Blocks& received);
 
-/// The messages of this rank to and from its peers. A block that costs less
-/// to copy than a message does goes in one message with all such blocks of its two ranks, before
-/// the others, each of which has its own.
+/// The messages of this rank to and from its peers. Blocks that cost less to copy than a message
+/// costs its receiver travel together, in one message for each peer, before the others, each of
+/// which has a message of its own.
 class EdgeMessages {
   public:
-    /// `facts` must outlive it.
+    /// `builder` and `facts` must outlive this.
     EdgeMessages(graph::Builder& builder, const Facts& facts) : builder_(builder), facts_(facts) {}
 
-    /// Of each peer but this rank itself.
+    /// Appends the sends to each peer but this rank itself.
     void send_all(std::span<const PeerBlocks> sent);
+    /// Appends the receives from each peer but this rank itself.
     void receive_all(std::span<const PeerBlocks> received);
-    /// Copies to their places what came together. To follow all that need not wait for it.
+    /// Copies the blocks that came together to their places. To be called after everything that
+    /// need not wait for them.
     void unpack_received();
 
   private:
+    /// Where a message of several blocks is received, and the places of its blocks.
     struct Landed {
         graph::Slice source;
         std::vector<graph::Slice> targets;
     };
-    /// What goes together, and then what goes alone.
+    /// A peer's blocks: those that travel together, and those with messages of their own.
     struct Parts {
         std::vector<graph::Slice> together;
         std::vector<graph::Slice> alone;
@@ -60,28 +64,29 @@ class EdgeMessages {
     std::vector<Landed> landed_;
 };
 
-/// The blocks of one side, of which some go another way than by messages of their own.
+/// The blocks that this rank sends, or those that it receives, some of which travel by another way
+/// than EdgeMessages.
 class EdgeBlocks {
   public:
     explicit EdgeBlocks(std::vector<PeerBlocks> blocks);
 
-    /// Takes the next block of `peer` if it is there and no longer than `room`; passes it over if
-    /// it is longer.
+    /// Takes and returns the next block of `peer` if there is one no longer than `room`. A longer
+    /// block is skipped, and is part of rest().
     std::optional<graph::Slice> take(Rank peer, std::uint64_t room);
-    /// Those that were not taken, in their order.
+    /// Returns the blocks that were not taken, in their order.
     std::vector<PeerBlocks> rest() const;
 
   private:
     struct Peer {
-        std::size_t place = 0; ///< In blocks_.
-        std::size_t next = 0;  ///< Of its blocks.
+        std::size_t place = 0; ///< Its index in blocks_ and taken_.
+        std::size_t next = 0;  ///< Index of its block that take() looks at next.
     };
     std::vector<PeerBlocks> blocks_;
     std::vector<std::vector<bool>> taken_;
     std::unordered_map<Rank, Peer> peers_;
 };
 
-/// The blocks that this rank sends to itself, to their places.
+/// Copies the blocks that this rank sends to itself to their places.
 void copy_own_edges(graph::Builder& builder, std::span<const PeerBlocks> sent,
                     std::span<const PeerBlocks> received);
 

@@ -9,7 +9,7 @@ Elimination::Elimination(Rank count, Rank index)
       rounds_(static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(count))) - 1),
       group_(index) {
     for (; leaves_at_ < rounds_; ++leaves_at_) {
-        // Counted from the end, where the three of an elimination are.
+        // Groups are counted from the end, where the three of an elimination are.
         const Rank from_end = groups(leaves_at_) - group_;
         const bool among_three = eliminates(leaves_at_) && from_end <= 3;
         if (among_three && from_end == 3) {
@@ -45,7 +45,7 @@ Rank Elimination::teller(Rank number, bool upper) const {
 }
 
 Rank Elimination::eliminated_member(Rank number) const {
-    // Those of round i have the numbers from the lower bits of the count on.
+    // The first number of those that drop out in round i is the value of the count's lowest i bits.
     unsigned round = 0;
     while ((count_ & low_bits(round + 1)) <= number) {
         ++round;

@@ -1,5 +1,6 @@
-// Exclusive prefix reduction by recursive doubling. As in the inclusive one a rank passes on all
-// that it has combined with its own contribution; beside it, it keeps what came from below alone.
+// Exclusive prefix reduction by recursive doubling. As in the inclusive one
+// (scan_recursive_doubling.cpp) a rank passes on all that it has combined, including its own
+// contribution. It also keeps what came from below without its own contribution.
 #include <array>
 
 #include "ucg_coll/plan/messages/pieces.hpp"
@@ -43,7 +44,7 @@ double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank c
 void exscan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {
     const Rank index = team.index();
     Slice inclusive = source; // What this member passes on.
-    Slice below{};            // The same without its own contribution.
+    Slice below{};            // What came from below, without its own contribution.
     for (std::int64_t distance = 1; distance < team.size(); distance *= 2) {
         if (index + distance < team.size()) {
             builder.send(team.rank(static_cast<Rank>(index + distance)), inclusive);
@@ -54,13 +55,13 @@ void exscan_recursive_doubling(Builder& builder, const Team& team, Slice source,
         const bool first = distance == 1;
         const bool last = index < 2 * distance;
         const bool passes_on = index + 2 * distance < team.size();
-        // Member 1 receives its result; where its contribution lies there, that stays until it has
-        // passed it on.
+        // Member 1 receives its result straight to `target`, unless its contribution lies there and
+        // has still to be passed on.
         const bool to_target = first && last && !(overlap(source, target) && passes_on);
         const Slice received = to_target ? target : builder.scratch(source.length);
         builder.recv(team.rank(static_cast<Rank>(index - distance)), received);
         if (passes_on) {
-            // Before the result below is written, maybe over the contribution.
+            // This comes before the result is written below, maybe over the contribution.
             const Slice sum = builder.scratch(source.length);
             builder.reduce(std::array{received, inclusive}, sum);
             inclusive = sum;

@@ -44,7 +44,8 @@ void collect_at_root(Builder& builder, const Team& team, const BinomialTree& tre
     }
 }
 
-/// Blocks of whole subtrees; who has nothing else to do helps to copy them.
+/// The steps of KnomialPrice for messages that have the blocks of whole subtrees. A rank that has
+/// nothing else to do helps to copy them.
 struct BlockSteps {
     const Link& link;
     std::uint64_t block_bytes;
@@ -61,14 +62,15 @@ struct BlockSteps {
             root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
             way.has_plain_messages(bytes), way.pushing_ns(bytes)};
     }
-    /// The sender helps when it is free, its own block copied; what others copy takes the way to
-    /// its memory, too.
+    /// Returns the time of a message by itself. The sender helps when it is free and has copied its
+    /// own block, which takes `own_ns`; copies of other receivers take the way to the sender's
+    /// memory, too.
     static double alone_ns(const TreeChild& child, const ToOneOf& way, double own_ns) {
-        const double part = own_ns / std::max(way.busy_ns - way.announced_ns, 1.0);
+        const double part = own_ns / std::max(way.busy_ns - way.rts_fin_ns, 1.0);
         const double alone = std::min(child.busy_before / child.members + part, 1.0);
         const double of_all = 1 + static_cast<double>(child.members_before) / child.members;
         const double taken_ns = way.contended_ns > 0 && child.before > 0
-                                    ? way.announced_ns + of_all * way.contended_ns
+                                    ? way.rts_fin_ns + of_all * way.contended_ns
                                     : 0;
         return std::max(way.helped_ns + alone * (way.busy_ns - way.helped_ns), taken_ns);
     }
@@ -76,7 +78,7 @@ struct BlockSteps {
         return link.level_between(0, static_cast<Rank>(span));
     }
     static double at_level(std::int64_t /*span*/, unsigned /*children*/) { return 0; }
-    /// The own block, which leaves have in its place.
+    /// Returns the time to copy a member's own block, which leaves have in place.
     double at_node(Rank members) const { return members > 1 ? link.copy_ns(block_bytes) : 0; }
 };
 

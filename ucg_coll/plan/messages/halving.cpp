@@ -34,7 +34,7 @@ void reduce_scatter_halving(Builder& builder, const Team& team, const Fold& fold
         builder.send(team.rank(fold.member(other)), partial.at(halving.kept(other, 2 * distance)));
         const Slice received = distance == 1 ? receive(distance) : next;
         if (!last) {
-            next = receive(2 * distance); // Posted before the wait for this round's.
+            next = receive(2 * distance); // Posted before the wait for this round's message.
         }
         const Slice own = partial.at(keep);
         const std::array operands =
@@ -53,7 +53,7 @@ void allgather_doubling(Builder& builder, const Team& team, const Fold& fold,
     for (Rank distance = fold.size() / 2; distance > 0; distance /= 2) {
         const Rank other = fold.position() ^ distance;
         const Rank peer = team.rank(fold.member(other));
-        // Received first, since the send waits for the receive of the round before.
+        // The receive is posted first, since the send waits for the receive of the round before.
         builder.recv(peer, all.at(halving.kept(other, 2 * distance)));
         builder.send(peer, all.at(halving.kept(fold.position(), 2 * distance)));
     }
@@ -77,7 +77,8 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root) {
     if (differing == 0) {
         return halving.kept(root, 1);
     }
-    // It sends where the first of the distances differs that the gather goes through.
+    // Distances go from the largest down. The member sends at the first one at which its position
+    // differs from the root's.
     const auto first = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(differing)));
     return halving.kept(fold.position(), 2 * first);
 }

@@ -13,14 +13,15 @@ struct Extent {
     std::uint64_t length = 0;
 };
 
-/// How a vector is cut in halves, again and again; the lower half has the odd element.
+/// A vector of `bytes` that is cut in halves again and again. If the number of elements is odd, the
+/// lower half has one more.
 class Halving {
   public:
     Halving(std::uint64_t bytes, std::uint64_t element_bytes)
         : bytes_(bytes), element_bytes_(element_bytes) {}
 
-    /// The stretch that `position` is left with when partners at distances below `distance`, a
-    /// power of two, have shared their work; 1 gives the whole vector.
+    /// Returns the stretch that is left for `position` after the rounds with partners at distances
+    /// below `distance`, a power of two; for distance 1, the whole vector.
     Extent kept(Rank position, Rank distance) const;
 
   private:
@@ -28,39 +29,45 @@ class Halving {
     std::uint64_t element_bytes_;
 };
 
-/// Bytes of a vector, of which `slice` holds those from `offset` on.
+/// A part of a vector: `slice` holds the vector's bytes from `offset` on.
 struct VectorView {
     graph::Slice slice;
     std::uint64_t offset = 0;
 
+    /// Returns the slice of that stretch of the vector.
     graph::Slice at(const Extent& extent) const {
         return part(slice, extent.offset - offset, extent.length);
     }
 };
 
-/// Combines `source` of all acting members; each is left with the result for its stretch,
-/// kept(position, fold.size()), at that place in `target`. REQUIRES: fold.acts(), fold.size() > 1.
+/// Combines `source` of all acting members. Each gets the result for its stretch, which is
+/// kept(position, fold.size()), at the stretch's place in `target`. REQUIRES: fold.acts(),
+/// fold.size() > 1.
 void reduce_scatter_halving(graph::Builder& builder, const Team& team, const Fold& fold,
                             const Halving& halving, graph::Slice source, const VectorView& target);
 
-/// The reverse: members who hold their stretches in `target` are left with all of it.
-/// REQUIRES: fold.acts().
+/// Reverses reduce_scatter_halving(): acting members, each of which has its stretch in `target`,
+/// get all of `target`. REQUIRES: fold.acts().
 void allgather_doubling(graph::Builder& builder, const Team& team, const Fold& fold,
                         const Halving& halving, graph::Slice target);
 
-/// Half of it: only the member at position `root` is left with all. `held` has room for what this
-/// member gets to hold, stretch_to_gather().
-/// REQUIRES: fold.acts().
+/// Like allgather_doubling(), but only the member at position `root` gets the whole vector. `held`
+/// has room for what this member collects, stretch_to_gather(). REQUIRES: fold.acts().
 void gather_doubling(graph::Builder& builder, const Team& team, const Fold& fold,
                      const Halving& halving, Rank root, const VectorView& held);
+/// Returns the stretch that this member has when it sends to another; at the root, the whole
+/// vector.
 Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 
-/// An exchange by halving, without the combining.
+/// Returns the price of an exchange by halving among `size` members, without the combining. `first`
+/// says what each member sends first.
 double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Source first);
-/// The exchange by doubling that puts the results together again.
+/// Returns the price of the exchange by doubling that puts the results together again. Stretches of
+/// less than `least_bytes` were not halved.
 double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender,
                    std::uint64_t least_bytes = 0);
-/// The combining that goes with the halving.
+/// Returns the price of the combining that goes with the halving of `bytes`, which are part of
+/// vectors of `vector_bytes`.
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
                          std::uint64_t vector_bytes);
 

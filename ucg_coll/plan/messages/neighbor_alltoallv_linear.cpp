@@ -14,9 +14,9 @@ namespace {
 
 using graph::Builder;
 
-/// Ranks have to agree on the price, and none knows how many edges others have, or how long their
-/// blocks are. What is there for certain is the latency, beside what goes between hosts where ranks
-/// have agreed on that.
+/// Returns a price that all ranks agree on, although none knows how many edges others have or how
+/// long their blocks are: that of the latency, and of the messages between hosts where ranks have
+/// agreed on these (Request::crossing).
 double cost_ns(const Facts& facts, const graph::Request& request) {
     if (request.rank_count == 1) {
         return 0;

@@ -1,9 +1,13 @@
 // Pieces of algorithms: each appends the ops of one rank for one stage among a team. Flat
 // algorithms are one piece over the whole group, two-level ones several over hosts and leaders.
 //
-// Every piece names members by their index in the team and comes with its price, the time of the
-// slowest member. Every member must call a piece with the same team (but for its own index), root,
-// lengths and parameters. Defined in the file of the algorithm that it is named after.
+// Every piece names members by their index in the team. Every member must call a piece with the
+// same team (but for its own index), root, lengths and parameters. A piece is defined in the file
+// of the algorithm that it is named after.
+//
+// For a piece NAME among `count` members, NAME_ns() returns its price: the time of the slowest
+// member, in nanoseconds. NAME_radix(), NAME_segment() and NAME_phases() return the value of that
+// parameter with the lowest price.
 #pragma once
 
 #include "ucg_coll/plan/multiplying/schedule.hpp"
@@ -13,29 +17,31 @@
 
 namespace ucg::plan {
 
-// Barriers. `last` holds the ops after which this member has reached the point in question: what
-// the piece does comes after them, and it leaves its own last ops there.
+// Barriers. `last` holds the ops after which this member's part begins: what the piece appends
+// comes after them. The piece leaves its own last ops in `last`.
 
-/// After it, every member knows that all have arrived. In round i members signal those at distances
-/// j radix^i, 0 < j < radix.
+/// Makes every member know that all have arrived. In round i each member signals the members at
+/// distances j radix^i, 0 < j < radix.
 void barrier_dissemination(graph::Builder& builder, const Team& team, unsigned radix, OpIds& last);
 double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix);
 unsigned barrier_dissemination_radix(const Link& link, Rank count);
 
-/// The same with a base for each round, a factor of `rounds`. REQUIRES: their product is the team's
-/// size or more.
+/// Like barrier_dissemination(), but with a base of its own for each round: the factors in
+/// `rounds`. REQUIRES: their product is the team's size or more.
 void barrier_n_way_dissemination(graph::Builder& builder, const Team& team,
                                  const MultiplyingSchedule& rounds, OpIds& last);
 
-/// After it, member 0 knows that all have arrived.
+/// Makes member 0 know that all have arrived. Signals go up a tree of that radix.
 void barrier_arrive(graph::Builder& builder, const Team& team, unsigned radix, OpIds& last);
-/// After it, every member knows that member 0 has called it.
+/// Makes every member know that member 0 has called it. Signals go down the same tree.
 void barrier_release(graph::Builder& builder, const Team& team, unsigned radix, OpIds& last);
-/// Either of them.
+/// Returns the price of barrier_release(). That of barrier_arrive() is taken to be the same.
 double barrier_tree_ns(const Link& link, Rank count, unsigned radix);
 unsigned barrier_tree_radix(const Link& link, Rank count);
-/// Both of them, one after the other, with the work of all members.
+/// Returns the time of a way from member 0 down the tree and up again, along the slowest path.
 double barrier_there_and_back_once_ns(const Link& link, Rank count, unsigned radix);
+/// Returns the price of barrier_arrive() and then barrier_release() by the cheapest tree. Where
+/// ranks share processors it includes the work of all members.
 double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank count);
 
 // Broadcasts of the root's `data` to the others' `data`.
@@ -43,36 +49,39 @@ double barrier_there_and_back_ns(const Facts& facts, const Link& link, Rank coun
 void bcast_knomial(graph::Builder& builder, const Team& team, Rank root, graph::Slice data,
                    unsigned radix);
 double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix);
-/// The same once, of what the root has had or has only just got.
+/// Like bcast_knomial_ns(), but for a single call instead of several in a row. `source` says
+/// whether the root has had the data for some time or has only just received or computed them.
 double bcast_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix,
                              price::Source source);
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
 
-/// From each member to the next, in segments.
+/// Passes the data from each member to the next, in segments of `segment` bytes.
 void bcast_chain(graph::Builder& builder, const Team& team, Rank root, graph::Slice data,
                  std::uint64_t segment);
 double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t segment);
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes);
 
-/// In blocks, over a circulant graph (circulant.hpp). `phases`: 1 or more, in each of which a
-/// member receives a block in every round; one member takes any number.
+/// Sends the data in blocks over a circulant graph (circulant.hpp). `phases` is 1 or more; in each
+/// phase a member receives a block at most in every round. A team of one member ignores it.
 void bcast_circulant(graph::Builder& builder, const Team& team, Rank root, graph::Slice data,
                      std::uint64_t phases);
 double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
 std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes);
 
-// Reductions. All members combine in the order of their indexes, except where `commutative` says
-// that another order will do. `target` is used at the root only, and may be `source` there.
+// Reductions of all members' `source` to the root's `target`, which may be its `source`; other
+// members' `target` is ignored. Operands are combined in the order of the members' indexes, except
+// where `commutative` says that another order will do.
 
 void reduce_knomial(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                     graph::Slice target, Operator op, unsigned radix);
 double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op,
                          unsigned radix);
-/// The same once, to member 0.
+/// Like reduce_knomial_ns(), but for a single call, and with member 0 as the root.
 double reduce_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix);
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
 
-/// Two pipelines, from the first and from the last member, meet at the root.
+/// Passes segments along two chains, from the first and from the last member, that meet at the
+/// root.
 void reduce_chain(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                   graph::Slice target, std::uint64_t segment);
 double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes,
@@ -80,14 +89,15 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                    Operator op);
 
-/// In blocks, over a circulant graph, as bcast_circulant() backwards. REQUIRES: op.commutative.
+/// Combines in blocks over a circulant graph: bcast_circulant() run backwards.
+/// REQUIRES: op.commutative.
 void reduce_circulant(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                       graph::Slice target, Operator op, std::uint64_t phases);
 double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
 std::uint64_t reduce_circulant_phases(const Link& link, Rank count, std::uint64_t bytes,
                                       Operator op);
 
-/// Reduce-scatter by recursive halving, then a gather.
+/// Does a reduce-scatter by recursive halving, then a gather to the root.
 void reduce_rabenseifner(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                          graph::Slice target, Operator op);
 double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
@@ -99,7 +109,7 @@ void allreduce_recursive_doubling(graph::Builder& builder, const Team& team, gra
                                   graph::Slice target);
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes);
 
-/// Recursive doubling with 3-2 eliminations instead of a fold.
+/// Does recursive doubling with 3-2 eliminations (elimination.hpp) instead of a fold (fold.hpp).
 void allreduce_elimination(graph::Builder& builder, const Team& team, graph::Slice source,
                            graph::Slice target);
 double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t bytes);
@@ -109,7 +119,7 @@ void allreduce_ring(graph::Builder& builder, const Team& team, graph::Slice sour
                     graph::Slice target, Operator op);
 double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes);
 
-/// Reduce-scatter by recursive halving, then allgather by recursive doubling.
+/// Does a reduce-scatter by recursive halving, then an allgather by recursive doubling.
 void allreduce_rabenseifner(graph::Builder& builder, const Team& team, graph::Slice source,
                             graph::Slice target, Operator op);
 double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes);
@@ -121,7 +131,7 @@ void scan_recursive_doubling(graph::Builder& builder, const Team& team, graph::S
 double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
                                   std::uint64_t bytes);
 
-/// Member 0 has no result.
+/// Leaves `target` of member 0, which has no result, as it is.
 void exscan_recursive_doubling(graph::Builder& builder, const Team& team, graph::Slice source,
                                graph::Slice target);
 double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,

@@ -16,13 +16,13 @@ using graph::Slice;
 /// Each segment has its own buffer while the previous one is still on its way.
 constexpr std::uint32_t kRotation = 2;
 
-/// The longer arm's number of links.
+/// Returns the number of links of the longer arm.
 Rank hops(Rank count, Rank root) {
     return std::max(root, count - 1 - root);
 }
 
-/// A rank on an arm: combines what `from` sends with its own and passes it to `to`. Lower ranks
-/// come first: `from_is_lower` tells which arm this is.
+/// Combines what `from` sends with this rank's own `piece` and passes the result to `to`. Operands
+/// of lower ranks come first: `from_is_lower` tells which arm this is.
 void relay(Builder& builder, Rank from, Rank to, bool from_is_lower, Slice piece, Slice inbox,
            Slice partial) {
     builder.recv(from, inbox);
@@ -35,7 +35,7 @@ void relay(Builder& builder, Rank from, Rank to, bool from_is_lower, Slice piece
     }
 }
 
-/// One segment at a rank other than the root.
+/// Appends the ops for one segment at a rank other than the root.
 void pass_towards_root(Builder& builder, const Team& team, Rank root, Slice piece,
                        std::span<const Slice> buffers) {
     const Rank index = team.index();
@@ -49,7 +49,7 @@ void pass_towards_root(Builder& builder, const Team& team, Rank root, Slice piec
     relay(builder, from, to, lower_arm, piece, buffers[0], buffers[1]);
 }
 
-/// One segment at the root.
+/// Appends the ops for one segment at the root, where the arms meet.
 void gather_arms(Builder& builder, const Team& team, Slice piece, Slice result,
                  std::span<const Slice> buffers) {
     const Rank index = team.index();
@@ -124,7 +124,7 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const bool two_arms = root > 0 && root + 1 < count;
-    // Several segments come to places that they take in turn: these go through the caches, as do
+    // If there are several segments, the places in which they arrive go through the caches, as do
     // two vectors at the root.
     const double combining_ns = further > 0 ? link.reduce_ns(2, segment, (2 * bytes + segment) / 3)
                                             : link.combining_ns(segment, bytes);
@@ -142,7 +142,8 @@ std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std:
     const double per_byte_ns = link.relay_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const std::uint64_t segment = pipeline_segment(bytes, std::max(hops(count, root), 2), fixed_ns,
                                                    per_byte_ns, op.element_bytes);
-    // That is best for one alone; in a row, each further message keeps the ranks of the chain.
+    // That length is best for a single call; in a row of calls each further message keeps the ranks
+    // of the chain busy.
     const std::uint64_t whole = std::max(round_up(bytes, op.element_bytes), op.element_bytes);
     return reduce_chain_ns(link, count, root, bytes, whole) <
                    reduce_chain_ns(link, count, root, bytes, segment)

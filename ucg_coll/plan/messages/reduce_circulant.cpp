@@ -1,6 +1,6 @@
 // Reduction of a vector in blocks over a circulant graph: the broadcast backwards, as Träff 2024
-// has it. Who received a block there sends what it has of it, and who sent it receives and
-// combines.
+// has it. A member that receives a block there sends here what it has combined of it, and a member
+// that sends it there receives it here and combines.
 #include <algorithm>
 #include <array>
 
@@ -17,22 +17,23 @@ using graph::Builder;
 using graph::Slice;
 using Rounds = std::span<const CirculantPhase::Round>;
 
-/// What comes to one place is combined before the next but one comes there.
+/// Places for what comes in a phase: it is combined before the next phase but one receives there.
 constexpr std::uint32_t kRotation = 2;
 
-/// Which of the contributions to a block one is, in the order in which they come.
+/// Whether a contribution to a block is the first or the last one, in the order in which they come.
 struct Contribution {
     bool first = true;
     bool last = true;
 };
 
-/// Of a member: numbers that differ by multiples of the rounds are the same blocks, in other
-/// phases.
+/// The contributions that come to one member. Block numbers that differ by a multiple of the rounds
+/// stand for the same blocks, in different phases.
 class Contributions {
   public:
     explicit Contributions(Rounds rounds) : rounds_(rounds) {}
 
-    /// What comes in that round of a phase; `of_last`: for the last block.
+    /// Returns which contribution to its block comes in that round of a phase. `of_last`: is it the
+    /// last block?
     Contribution in_round(std::size_t round, bool of_last) const {
         Contribution found;
         for (std::size_t other = 0; other < rounds_.size(); ++other) {
@@ -43,7 +44,7 @@ class Contributions {
         }
         return found;
     }
-    /// Does any come for the block that the member sends in that round?
+    /// Does any contribution come for the block that the member sends in that round?
     bool for_sent(std::size_t round, bool of_last) const {
         for (std::size_t other = 0; other < rounds_.size(); ++other) {
             if (comes(other) && same(rounds_[round].received, other, of_last)) {
@@ -52,15 +53,18 @@ class Contributions {
         }
         return false;
     }
+    /// Does a contribution come in that round?
     bool comes(std::size_t round) const { return rounds_[round].to != 0; }
 
   private:
-    /// All that stand for the last block do so in the last phase, where no number is negative.
+    /// Does that round's contribution have the same block as `number`? Numbers stand for the last
+    /// block in the last phase alone, and there only those that are not negative.
     bool same(int number, std::size_t round, bool of_last) const {
         const int other = rounds_[round].sent;
         return of_last ? other >= 0 : (number - other) % static_cast<int>(rounds_.size()) == 0;
     }
-    /// When the broadcast sends it: backwards the latest comes first.
+    /// Returns when the broadcast would send that round's block. Run backwards, the latest comes
+    /// first.
     int time(std::size_t round) const { return static_cast<int>(round) - rounds_[round].sent; }
 
     Rounds rounds_;
@@ -76,7 +80,8 @@ class Member {
         partial_ = builder.scratch(is_root() ? blocks.last_bytes() : source.length);
     }
 
-    /// `inbox`: for what comes in all rounds. In a repeat blocks and places move.
+    /// Appends one phase. `inbox` has a place for what comes in each round. move_block() and
+    /// move_place() make slices of blocks and places move from phase to phase in a repeat.
     template <typename MoveBlock, typename MovePlace>
     void one_phase(std::uint64_t phase, Slice inbox, MoveBlock move_block, MovePlace move_place) {
         const std::uint64_t place = inbox.length / rounds_.size();
@@ -88,7 +93,8 @@ class Member {
                 builder_.recv(from_root_.rank(rounds_[round].to), place_of(round, block));
             }
         }
-        // Not before it is sent on: who waits for what comes would hold up what it has to send.
+        // A block is combined no sooner than it is sent on: waiting for what comes would hold up
+        // what this member has to send.
         std::vector<bool> combined(rounds_.size(), false);
         const auto combine_all = [&](std::size_t end, auto is_wanted) {
             for (std::size_t round = rounds_.size(); round-- > end;) {
@@ -116,7 +122,8 @@ class Member {
         return contributions_.comes(round) ? blocks_.of(source_, rounds_[round].sent, phase)
                                            : Slice{};
     }
-    /// The root combines the last block alone in several steps.
+    /// Returns where the partial result of a block lies. At the root only the last block, which
+    /// alone is combined in several steps there, has a place.
     Slice partial(int number, std::uint64_t phase) const {
         return blocks_.of(partial_, number, phase);
     }
@@ -207,8 +214,8 @@ void reduce_circulant(Builder& builder, const Team& team, Rank root, Slice sourc
     member.one_phase(0, inbox, stay, stay);
 }
 
-/// Partners wait for one another in every round, since what they send next stands behind what they
-/// combine: a round takes a message from its start to its end, as in the paper.
+/// Partners wait for one another in every round, since the ops by which they send next stand behind
+/// those by which they combine: a round takes as long as a whole message, as in the paper.
 double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes,
                            std::uint64_t phases) {
     if (count == 1 || bytes == 0) {

@@ -15,7 +15,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// Up to this much is received from all children at once; beyond it, level by level, so that
+/// Most bytes that are received from all children at once. More is received level by level, so that
 /// scratch does not grow with the depth of the tree.
 constexpr std::uint64_t kReceiveAheadBytes = 64 * 1024;
 
@@ -31,8 +31,8 @@ class Inbox {
         }
     }
 
-    /// The slices that hold the contributions of one level, in order, appended to `operands`.
-    /// Levels are asked for in order.
+    /// Appends the slices that hold the contributions of one level to `operands`, in order.
+    /// REQUIRES: called for the levels in order.
     void take(unsigned level, std::vector<Slice>& operands) {
         if (!ahead_) {
             taken_ = 0;
@@ -63,7 +63,8 @@ class Inbox {
     std::vector<Slice> buffers_;
 };
 
-/// Combines `source` with all that comes from the children; to `target`, unless it is null.
+/// Combines `source` with all that comes from the children, to `target` unless that is null.
+/// Returns the result.
 Slice collect(Builder& builder, const Team& team, const KnomialNode& node, Slice source,
               const Slice* target) {
     Inbox inbox(builder, team, node, source.length);
@@ -80,13 +81,13 @@ Slice collect(Builder& builder, const Team& team, const KnomialNode& node, Slice
     return partial;
 }
 
-/// What a member receives from the children of one level.
+/// What a message from a child costs at one level of the machine.
 struct FromChild {
-    double settled_ns; ///< Alone: from a leaf,
-    double fresh_ns;   ///< and from who has combined it.
-    double next_ns;
-    double combining_ns; ///< One message that a reduction waits for, where it arrives.
-    bool overlaps;
+    double settled_ns;   ///< By itself, from a leaf.
+    double fresh_ns;     ///< By itself, from a child that has only just combined it.
+    double next_ns;      ///< What it adds to the one before it.
+    double combining_ns; ///< What combining adds to the only message of a level.
+    bool overlaps;       ///< Do messages of several children come at the same time?
 };
 
 class Prices {
@@ -134,7 +135,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const unsigned radix = reduce_knomial_radix(link, request.rank_count, request.bytes);
     const double span_ns = reduce_knomial_ns(link, request.rank_count, request.root, request.bytes,
                                              operator_of(request), radix);
-    const std::uint64_t vectors = link.combines_on_arrival(request.bytes) ? 2 : 4; // Or to scratch.
+    // What is not combined on arrival goes to scratch.
+    const std::uint64_t vectors = link.combines_on_arrival(request.bytes) ? 2 : 4;
     return oversubscribed_ns(facts, link, vectors * request.bytes, span_ns, [&](const Work& work) {
         return all_but_one(request.rank_count) *
                (work.link().message_ns(request.bytes) + work.link().reduce_ns(2, request.bytes));

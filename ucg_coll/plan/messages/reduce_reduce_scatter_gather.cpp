@@ -47,7 +47,7 @@ void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice 
     const Rank count = team.size();
     const BlockMap blocks = BlockMap::cut(source, count, op.element_bytes);
     const bool at_root = team.index() == root;
-    // Of the others' blocks a member on the way to the root need only know the lengths.
+    // A member other than the root need only know the lengths of the others' blocks.
     const BlockMap result = at_root ? BlockMap::cut(target, count, op.element_bytes) : blocks;
     const Slice own =
         at_root ? result.block(root) : builder.scratch(blocks.block(team.index()).length);
@@ -55,7 +55,8 @@ void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice 
     gather(builder, team, choices.gather, root, own, result);
 }
 
-/// What the own block adds to a gather: who helps the root to copy helps with that, too.
+/// Returns what copying the root's own block adds to a gather. Members that help the root to copy
+/// help with that, too.
 static double own_copy_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece gather) {
     const double copy_ns = link.copy_ns(block);
     if (link.pushing_ns(block) > 0) {

@@ -1,12 +1,13 @@
 // Reduce-scatter by n-way dissemination: the allgather of that name (allgather_n_way_dissemination
 // .cpp) run backwards, as Bruck, Ho, Kipnis, Upfal, Weathersby, "Efficient algorithms for
 // all-to-all communications in multiport message-passing systems", 1997, reverse theirs. Before the
-// round at a distance a member has partial results for the blocks of itself and those above it, as
-// many as the distance times the base; it sends those at each multiple of the distance to whom they
-// begin with, and combines what comes with those that it keeps. Any number of members takes as many
-// rounds as the bases have, and each block but one leaves once: nothing is folded, unlike recursive
-// halving. Operands are those of the farthest first, the own one last: one expression for each
-// block in every run, but not in the order of ranks, hence for commutative operators.
+// round at a distance a member has partial results for its own block and those of the members above
+// it, as many as the distance times the base. It cuts them at the multiples of the distance, sends
+// each part to the member whose block it begins with, and combines what comes with the part that it
+// keeps. Any number of members takes as many rounds as there are bases, and each block but one
+// leaves once: nothing is folded, unlike in recursive halving. The operand of the farthest member
+// comes first, the own one last: one expression for each block in every run, but not in the order
+// of ranks, hence for commutative operators.
 #include <algorithm>
 #include <vector>
 
@@ -22,21 +23,21 @@ using graph::Builder;
 using graph::Slice;
 using Slices = std::vector<Slice>;
 
-/// One round: partial results for the blocks 0 .. end - 1 above a member become some for the first
-/// `distance` of them.
+/// One round, which turns partial results for the blocks 0 .. end - 1 above a member into partial
+/// results for the first `distance` of them.
 struct Round {
     std::int64_t distance = 1;
     std::int64_t end = 1;
 
-    /// How many blocks go to the member that far above.
+    /// Returns how many blocks go to the member that is `hop` above.
     Rank blocks_at(std::int64_t hop) const {
         return static_cast<Rank>(std::min(distance, end - hop));
     }
-    /// The farthest member that takes part.
+    /// Returns how far above the farthest member is that blocks go to.
     std::int64_t last_hop() const { return (end - 1) / distance * distance; }
 };
 
-/// In the order in which they run.
+/// Returns the rounds in the order in which they run.
 std::vector<Round> rounds_of(const MultiplyingSchedule& schedule, Rank count) {
     std::vector<Round> rounds;
     std::int64_t distance = 1;
@@ -60,7 +61,7 @@ class Dissemination {
         for (std::size_t i = 0; i < rounds.size(); ++i) {
             send(rounds[i]);
             Slices next;
-            if (i + 1 < rounds.size()) { // Posted before the wait for this round's.
+            if (i + 1 < rounds.size()) { // Posted before the wait for this round's messages.
                 next = receive(rounds[i + 1]);
             }
             combine(rounds[i], arrivals);
@@ -69,7 +70,7 @@ class Dissemination {
     }
 
   private:
-    /// By rising distance.
+    /// Appends the receives. Returns where the messages arrive, by rising distance.
     Slices receive(const Round& round) {
         Slices arrivals;
         for (std::int64_t hop = round.distance; hop < round.end; hop += round.distance) {
@@ -89,7 +90,7 @@ class Dissemination {
         }
     }
 
-    /// What this member has for blocks first, first + 1, ... above its own.
+    /// Returns what this member has for `blocks` blocks, from the one `first` above its own on.
     Slices held(Rank first, Rank blocks) const {
         const Rank index = neighbour_index(team_, first);
         if (first_round_) {
@@ -104,7 +105,7 @@ class Dissemination {
         const bool last = kept == 1;
         const Slice result =
             last ? target_ : builder_.scratch(source_.run_bytes(team_.index(), kept));
-        // Who is farthest may send fewer blocks than the others; source_ may begin anew in between.
+        // The farthest member may send fewer blocks than others; source_ may start over in between.
         std::uint64_t begin = 0;
         for (const Slice& own : stretches(round)) {
             Slices operands;
@@ -122,7 +123,7 @@ class Dissemination {
         first_round_ = false;
     }
 
-    /// What this member keeps, in parts with the same operands each.
+    /// Returns what this member keeps, in parts each of which has the same operands throughout.
     Slices stretches(const Round& round) const {
         const auto kept = static_cast<Rank>(round.distance);
         const Rank fewest = round.blocks_at(round.last_hop());
@@ -139,7 +140,7 @@ class Dissemination {
     const Team& team_;
     const BlockMap& source_;
     Slice target_;
-    Slice partial_; ///< For the own block and those above, after the first round.
+    Slice partial_; ///< For its own block and those above, after the first round.
     bool first_round_ = true;
 };
 
@@ -173,7 +174,7 @@ class Price {
             std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
         double ns = link.phase_ns(bytes, first ? price::Source::settled : price::Source::fresh,
                                   Link::round_of(peers), 0, &link_);
-        // One message of most members goes around the end of their vector and is packed.
+        // At most members one message wraps around the end of the vector and is packed.
         ns += first && round.distance > 1 ? link_.copy_ns(bytes) : 0;
         ns += peers > 1 ? link.contention_ns(bytes_of(coming)) : 0;
         return ns + link.reduce_arrived_ns(static_cast<unsigned>(peers) + 1,
@@ -187,7 +188,7 @@ class Price {
 
     Link link_;
     Rank count_;
-    std::uint64_t total_; ///< Of each member.
+    std::uint64_t total_; ///< Length of each member's vector.
     std::uint64_t longest_;
 };
 

@@ -20,7 +20,7 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-/// How many contributions are combined at a time. As many again are on their way meanwhile.
+/// Number of contributions that are combined at a time. As many again are on their way meanwhile.
 constexpr Rank kFanIn = 8;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
@@ -57,7 +57,7 @@ class Running {
         value_ = {accumulator_};
     }
 
-    /// What it has become; nothing if nothing was added.
+    /// The result so far, in one slice; none if nothing was added.
     const std::vector<Slice>& value() const { return value_; }
 
   private:
@@ -65,6 +65,7 @@ class Running {
     std::vector<Slice> value_;
 };
 
+/// One member's part.
 class Exchange {
   public:
     Exchange(Builder& builder, const Team& team, const BlockMap& source, Slice target)
@@ -94,14 +95,14 @@ class Exchange {
     }
 
   private:
-    /// In step i, the contribution of the member i above.
+    /// Returns where the contribution of the member that is `step` above arrives.
     Slice place(Rank step) const {
         return places_[static_cast<std::size_t>(step - 1) % places_.size()];
     }
 
     void post(Rank first_step, Rank last_step) {
-        // A receive may copy what is there already, which is long; who waits for the sends can copy
-        // meanwhile.
+        // Sends come first: a receive may copy a message that is there already, which takes long,
+        // and ranks that wait for the sends can copy meanwhile.
         for (Rank step = first_step; step < last_step; ++step) {
             const Rank to = neighbour_index(team_, -step);
             sent_.push({builder_.send(team_.rank(to), source_.block(to), sent_.after())});
@@ -112,7 +113,7 @@ class Exchange {
     }
 
     void combine(Rank first_step, Rank last_step) {
-        // The last member is that many steps above.
+        // From this step on contributions come from the members below.
         const Rank border = std::clamp(team_.size() - team_.index(), first_step, last_step);
         upper_.append(builder_, places_of(first_step, border));
         lower_.append(builder_, places_of(border, last_step));
@@ -140,7 +141,7 @@ class Exchange {
     const BlockMap& source_;
     Slice target_;
     MessageWindow sent_;
-    std::vector<Slice> places_; ///< Scratch, used in turn.
+    std::vector<Slice> places_; ///< Scratch, used again and again.
     Running upper_;
     Running lower_;
 };
@@ -163,7 +164,7 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
         return step.phase_ns(longest, price::Source::settled, Link::round_of(count - 1));
     };
     const double messages_ns = link.to_all_ns(1, count, steps_ns) + contention_ns;
-    if (count - 1 <= 2 * kFanIn) { // Combined in one pass.
+    if (count - 1 <= 2 * kFanIn) { // All are combined in one pass.
         return messages_ns + link.reduce_arrived_ns(static_cast<unsigned>(count), longest, total);
     }
     const auto batches = static_cast<double>(

@@ -19,8 +19,10 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// What is exchanged in pieces: of blocks that do not fit the own cache with what comes and the
-/// result. Between the turns of a rank the others of its processor have that cache.
+/// Returns the length of the segments in which blocks are exchanged that do not fit this rank's
+/// cache together with what comes and with the result. Without segments it is the length of the
+/// whole vector: for shorter blocks, and where ranks take turns on processors, since between two
+/// turns of a rank the others use that cache.
 std::uint64_t segment_bytes(const Facts& facts, const graph::Request& request) {
     const std::uint64_t cache = facts.profile.memory.cache(cost::Cache::l2).capacity_bytes;
     const bool segments = 3 * longest_block(request) > cache && facts.ranks_per_cpu <= 1;
@@ -29,7 +31,8 @@ std::uint64_t segment_bytes(const Facts& facts, const graph::Request& request) {
                                 std::lcm(request.element_bytes, std::uint64_t{kCacheLine}));
 }
 
-/// An exchange of so many bytes of vectors of `total` in segments, or in one, which are combined.
+/// Returns the price of exchanging and combining `bytes` of vectors of `total`, in segments or in
+/// one.
 double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, price::Source source,
                    std::uint64_t segment_bytes) {
     const std::uint64_t segment = std::min(bytes, segment_bytes);
@@ -67,8 +70,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
-            // What comes stays in the cache, which no price of a segment says: measured, segments
-            // take less than the whole, though each has a message.
+            // What comes in a segment stays in the cache, which the price of a segment does not
+            // show: measured, segments take less than the whole, though each has a message.
             const auto with_segments_of = [&](std::uint64_t bytes) {
                 return price_ns(link, request.rank_count, all_blocks(request),
                                 longest_block(request), bytes);
@@ -91,8 +94,8 @@ class Vector {
     Vector(const Team& team, const Fold& fold, const BlockMap& source)
         : fold_(fold), pairs_(team.size() - fold.size()), source_(source) {}
 
-    /// Bytes of the blocks of positions first .. last - 1, within a vector whose first byte here is
-    /// that of position `begin`.
+    /// Returns the blocks of positions first .. last - 1 as a part of `vector`, which begins with
+    /// the blocks of position `begin`.
     Slice at(Slice vector, Rank begin, Rank first, Rank last) const {
         return part(vector, offset(first) - offset(begin), offset(last) - offset(first));
     }
@@ -102,10 +105,11 @@ class Vector {
         return slice;
     }
 
+    /// Does the member at `position` act for two, so that it has two blocks?
     bool acts_for_two(Rank position) const { return position < pairs_; }
 
   private:
-    /// The first pairs act for two blocks each.
+    /// Returns where the blocks of `position` begin. The first positions have two blocks each.
     std::uint64_t offset(Rank position) const {
         const Rank block = position + std::min(position, pairs_);
         if (block < source_.count()) {
@@ -119,8 +123,9 @@ class Vector {
     const BlockMap& source_;
 };
 
-/// Exchanges the last blocks with a peer: `sent` for what is combined with `kept` in `target`. In
-/// place, which not all ranks need be, that overlaps what is combined.
+/// Exchanges the last blocks with a peer: sends `sent`, and combines what comes with `kept` to
+/// `target`. In place, which some ranks may be and others not, `target` may overlap either; then
+/// the result goes by way of scratch.
 void exchange_in_segments(Builder& builder, Rank peer, Slice sent, Slice kept, bool upper,
                           Slice target, std::uint64_t segment_bytes) {
     constexpr std::uint32_t kRotation = 2;
@@ -141,11 +146,11 @@ void exchange_in_segments(Builder& builder, Rank peer, Slice sent, Slice kept, b
     }
 }
 
-/// The halving among acting members. Returns the result for the blocks of this position.
+/// Appends the halving among acting members. Returns the result for the blocks of this position.
 Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& vector,
             Slice partial, Slice target, std::uint64_t segment_bytes) {
     const Rank position = fold.position();
-    Rank begin = 0; // Blocks that this member still combines: of `begin` and those after.
+    Rank begin = 0; // The first position whose blocks this member still combines.
     for (Rank distance = fold.size() / 2; distance > 0; distance /= 2) {
         const Rank middle = begin + distance;
         const bool upper = position >= middle;
@@ -161,7 +166,8 @@ Slice halve(Builder& builder, const Team& team, const Fold& fold, const Vector& 
             return target;
         }
         const Slice received = builder.scratch(kept.length);
-        // A receive may copy at once, while the other waits; and it can be posted no earlier.
+        // The send comes first, since a receive may copy while the peer waits for the send. The
+        // receive can be posted no earlier.
         builder.send(peer, sent);
         builder.recv(peer, received);
         const std::array operands = upper ? std::array{received, kept} : std::array{kept, received};

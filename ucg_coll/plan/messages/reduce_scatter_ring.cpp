@@ -46,7 +46,7 @@ void reduce_scatter_ring(Builder& builder, const Team& team, const BlockMap& sou
         place = builder.scratch(source.bytes_max());
     }
     const Rank steps = team.size() - 1;
-    const auto arriving = [&](Rank step) { // Block index - 2 - step, at this place.
+    const auto arriving = [&](Rank step) { // Where block index - 2 - step arrives.
         return part(places[static_cast<std::size_t>(step) % places.size()], 0,
                     source.bytes(neighbour_index(team, -step - 2)));
     };
@@ -76,7 +76,8 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
     const auto step_ns = [&](const Link& step) {
         return step.message_ns(longest) + step.combining_ns(longest, vector_bytes);
     };
-    // As it goes along all ranks, or as the ways that take longest carry all blocks.
+    // The time of one block along all ranks, or, if that is longer, of all blocks over the slowest
+    // link of the ring.
     const double combining_ns = link.combining_ns(longest, vector_bytes);
     const double load_ns = link.message_ns(longest) + combining_ns +
                            (count - 2) * link.along_relay_ns(longest, combining_ns);

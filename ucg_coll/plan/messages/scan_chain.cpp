@@ -15,17 +15,17 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-/// One sum is combined while another is on its way to the next rank. What comes in is done with
-/// before the next is asked for.
+/// Places for sums: one is combined while another is on its way to the next rank. What comes in has
+/// one place, since it is used before the next segment is received.
 constexpr std::uint32_t kRotation = 2;
 
-/// Or is it only received, by the last of two ranks?
+/// Does any rank combine what comes? In an exscan of two ranks the last one only receives it.
 bool is_combined(const graph::Request& request) {
     return request.collective == graph::Collective::scan || request.rank_count > 2;
 }
 
-/// The messages of a segment, one after the other: where the ranks of each host follow one another,
-/// only those from host to host cross the network.
+/// Returns the time of the messages that bring one segment along the chain, one after the other.
+/// Where the ranks of each host follow one another, only those from host to host cross the network.
 double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segment,
                         Sender sender) {
     const Rank count = facts.placement.rank_count();
@@ -34,9 +34,10 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
     return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
 
-/// From one segment to the next. The ranks of a processor, which take turns, do their work one
-/// after the other once all have some, and give way for each segment: there is seldom a second one
-/// to go on with. Bytes between hosts are on their links meanwhile, which keeps no processor.
+/// Returns the time from one segment to the next. Ranks that take turns on a processor do their
+/// work one after the other once all have some, and yield after each segment, since there is seldom
+/// a second one to go on with. Bytes between hosts are on their links meanwhile, which keeps no
+/// processor busy.
 double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, double reduce_ns) {
     const bool relays = facts.placement.rank_count() > 2;
     const auto alone_ns = [&](std::uint64_t bytes) {
@@ -48,7 +49,8 @@ double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, doub
                : sharers(facts) * alone_ns(segment) + turns_ns;
 }
 
-/// A segment is asked for when the one before has been passed on, so that latency shows.
+/// Returns the price of the chain with segments of that length. A segment is received only when the
+/// one before has been passed on, so that latency shows.
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const bool combines = is_combined(request);
@@ -56,15 +58,17 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
     const double reduce_ns =
         combines ? link.reduce_ns(2, segment, (2 * request.bytes + segment) / 3) : 0;
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
-    // Who has nothing to combine, nor a segment to come, helps to copy what it sends.
+    // A rank that has nothing to combine, and to which no further segment comes, helps to copy what
+    // it sends.
     const Sender sender = combines || further > 0 ? Sender::busy : Sender::waits;
     return first_segment_ns(facts, link, segment, sender) + (request.rank_count - 1) * reduce_ns +
            further * pace_ns(facts, link, segment, reduce_ns) +
            link.sends_before_ns(further + 1, segment);
 }
 
-/// The cheapest of the best length where each byte has the same price, and of longer ones, to the
-/// whole vector: from some length on messages are copied once, which is another price.
+/// Returns the cheapest length of segments: of the length that would be best if each byte had the
+/// same price, and of longer ones up to the whole vector, since from some length on messages are
+/// copied once, at another price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
@@ -73,7 +77,7 @@ std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request
     const double per_byte_ns = link.is_across_hosts()
                                    ? std::max(link.relay_byte_ns(), reduce_byte_ns)
                                    : sharers(facts) * link.relay_byte_ns() + reduce_byte_ns;
-    // What is combined at its end passes two ranks at least.
+    // A segment that is combined at the end of the chain passes two ranks at least.
     const Rank hops = std::max(request.rank_count - 1, is_combined(request) ? 2 : 1);
     std::uint64_t best =
         pipeline_segment(request.bytes, hops, fixed_ns, per_byte_ns, request.element_bytes);
@@ -112,7 +116,8 @@ void scan_segment(const Place& place, Slice inbox) {
     }
 }
 
-/// What comes is the result. In place its own contribution lies there, and is needed to the last.
+/// What comes is the result. Where this rank's contribution lies in its place and is still needed,
+/// it comes to `inbox`; else `inbox` is empty.
 void exscan_segment(const Place& place, Slice inbox, Slice sum) {
     const Slice received = inbox.length > 0 ? inbox : place.target;
     place.builder.recv(place.below, received);

@@ -42,7 +42,7 @@ double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank cou
 
 void scan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {
     const Rank index = team.index();
-    // Combines the members from max(0, index - 2 distance + 1) to this one after each round.
+    // After each round it combines the members from max(0, index - 2 distance + 1) to this one.
     Slice partial = source;
     for (std::int64_t distance = 1; distance < team.size(); distance *= 2) {
         if (index + distance < team.size()) {

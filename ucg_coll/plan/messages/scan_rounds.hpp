@@ -1,4 +1,4 @@
-// What rounds of recursive doubling, in which each rank sends upwards alone, take of hosts' links.
+// How long rounds of recursive doubling in which each rank only sends upwards keep hosts' links.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace ucg::plan {
 
-/// Link::sends_before_ns() of so many rounds. A host's link carries the bytes of fewer: over short
-/// distances only some of its ranks send to others.
+/// Returns Link::sends_before_ns() for messages of `bytes` in `rounds` rounds. A host's link
+/// carries the bytes of fewer messages: over short distances only some of its ranks send to other
+/// hosts.
 inline double rounds_before_ns(const Link& link, unsigned rounds, std::uint64_t bytes) {
     double across = 0;
     for (unsigned round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
-// Recursive multiplying allreduce, by a schedule of schedule.hpp: Ruefenacht, Bull,
-// Booth, "Generalisation of recursive doubling for AllReduce: Now with simulation", 2017. What a
-// phase combines stands for neighbouring ranks, the lower first: all ranks evaluate one expression.
+// Recursive multiplying allreduce, by a schedule of schedule.hpp: Ruefenacht, Bull, Booth,
+// "Generalisation of recursive doubling for AllReduce: Now with simulation", 2017. The operands of
+// a phase stand for neighbouring ranks, the lower first, so all ranks evaluate one expression.
 #include <algorithm>
 
 #include "ucg_coll/plan/multiplying/choice.hpp"
@@ -21,7 +21,7 @@ bool multiplies(const Phase& phase) {
     return phase.kind != PhaseKind::collapse && phase.kind != PhaseKind::expand;
 }
 
-/// The program of one member.
+/// Appends the ops of one member.
 class Multiplication {
   public:
     Multiplication(Builder& builder, const Team& team, const MultiplyingSchedule& schedule,
@@ -54,7 +54,8 @@ class Multiplication {
     }
 
   private:
-    /// Takes what the members of the own group have, from now on as if it were its own.
+    /// Receives the vectors of its group of the collapse and combines them with its own. From then
+    /// on the result stands for its own vector.
     void collapse() {
         Slices operands;
         for (Rank index = team_.index() - seats_.fold() + 1; index < team_.index(); ++index) {
@@ -70,8 +71,8 @@ class Multiplication {
         }
     }
 
-    /// A member of the remainder: its value goes to one group of the first phase, and the result
-    /// comes from one group of the last.
+    /// Appends the part of a member of the remainder: it sends its vector to one group of the first
+    /// phase, and combines what one group of the last phase sends.
     void remain(Rank member) {
         const Phase& merge = phases_.front();
         const Phase& inverse = phases_.back();
@@ -100,7 +101,7 @@ class Multiplication {
             operands[operands.size() - static_cast<std::size_t>(phases_[i].base - place)] = partial;
             distance *= phases_[i].base;
             Slices next;
-            if (i + 1 < phases_.size()) { // Posted before the wait for this phase's.
+            if (i + 1 < phases_.size()) { // Posted before the wait for this phase's operands.
                 next = receive_all(phases_[i + 1], worker, distance);
             }
             partial = reduce(operands, i + 1 == phases_.size());
@@ -108,7 +109,8 @@ class Multiplication {
         }
     }
 
-    /// To the others of the group, beginning with the next, so that not all send to one at a time.
+    /// Sends to the others of the group, beginning with the next one, so that not all send to the
+    /// same rank at a time.
     void send_all(const Phase& phase, Rank worker, Rank distance, Slice partial) {
         const Rank place = worker / distance % phase.base;
         const Rank first = worker - place * distance;
@@ -124,7 +126,8 @@ class Multiplication {
         }
     }
 
-    /// The operands of a phase in rank order; the own one is still to be filled in.
+    /// Receives the operands of a phase and returns them in rank order; the own one is still to be
+    /// filled in.
     Slices receive_all(const Phase& phase, Rank worker, Rank distance) {
         Slices operands;
         if (phase.kind == PhaseKind::merge) {

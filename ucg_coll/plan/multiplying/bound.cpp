@@ -31,7 +31,7 @@ void MultiplyingBound::fill(const MultiplyingLines& lines) {
         collapse_ns[step] = lines.collapse_ns(base - 1);
     }
     for (std::size_t i = 1; i < steps; ++i) {
-        // A merge whose groups are of two at both ends gains half a rank for each that joins.
+        // A merge takes the fewest members per group, 2 (x - 1), if groups are of two at both ends.
         double without_ns = 2 * (threshold_[i] - 1) * (lines.join_ns + lines.part_ns);
         for (std::size_t step = 1; step <= i && factor_ns[step] < without_ns; ++step) {
             without_ns = std::min(without_ns, factor_ns[step] + without_collapse_ns_[i - step]);

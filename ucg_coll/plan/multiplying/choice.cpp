@@ -10,7 +10,7 @@
 namespace ucg::plan {
 namespace {
 
-/// Products of more factors are no ranks.
+/// The most factors of a product: a Rank cannot hold a product of more.
 constexpr std::size_t kFactorsMax = std::numeric_limits<Rank>::digits;
 constexpr Rank kKeptMax = 255; ///< The largest base whose price is kept.
 
@@ -18,14 +18,15 @@ Rank divide_up(Rank dividend, Rank divisor) {
     return (dividend - 1) / divisor + 1;
 }
 
-/// Ranks that join a group of the merge, or are told by one of the inverse merge, at most.
+/// Returns the most ranks that join a group of the merge, or that a group of the inverse merge
+/// tells.
 Rank most_joining(const Phase& phase) {
     return divide_up(phase.count, phase.groups);
 }
 
-/// What the rank that ends a phase last does in it. Members that join have a message for each
-/// worker of their group, and workers in the end one for each of these members, all in the same
-/// order: what they send last comes to one rank at a time.
+/// Returns the messages of the rank that ends a phase last. A member that joins has a message for
+/// each worker of its group, and in the inverse merge a worker has one for each of these members.
+/// All send in the same order, so their last messages come to one rank at the same time.
 Link::PhaseMessages messages_of(const Phase& phase) {
     const Rank peers = phase.base - 1;
     switch (phase.kind) {
@@ -47,7 +48,7 @@ Link::PhaseMessages messages_of(const Phase& phase) {
     return {};
 }
 
-/// How many vectors a rank combines at the end of a phase; 0: none.
+/// Returns how many vectors a rank combines at the end of a phase; 0 if none.
 Rank operands_of(const Phase& phase) {
     switch (phase.kind) {
     case PhaseKind::expand: return 0;
@@ -60,7 +61,7 @@ Rank operands_of(const Phase& phase) {
     return 0;
 }
 
-/// What phases cost for one length.
+/// The costs of phases for one length of vectors.
 class Prices {
   public:
     Prices(const Link& link, std::uint64_t bytes) : link_(link), bytes_(bytes) {}
@@ -75,7 +76,7 @@ class Prices {
 
     double later_ns(const Phase& phase) const { return ns(phase, false); }
     double factor_ns(Rank base) const { return later_ns(factor_phase(base)); }
-    /// Collapse and expand in groups of 1 + `folded`.
+    /// Returns the cost of collapse and expand in groups of 1 + `folded`.
     double collapse_ns(Rank folded) const {
         return later_ns(collapse_phase(folded + 1, folded + 1)) +
                later_ns(expand_phase(folded + 1, folded + 1));
@@ -90,9 +91,9 @@ class Prices {
     std::uint64_t bytes_;
 };
 
-/// Lines that no price lies below: what more operands cost depends on which cache they fit, but it
-/// is not less than that of fewer. What messages cost is convex in their number, so that the step
-/// from the first to the second is the least.
+/// Returns lines that no price lies below. What more operands cost depends on which cache they fit,
+/// but it is not less than the cost of fewer. What messages cost is convex in their number, so the
+/// step from the first to the second is the smallest.
 MultiplyingLines lines_of(const Prices& prices) {
     const auto step_ns = [&](Link::PhaseMessages one, Link::PhaseMessages two) {
         return prices.messages_ns(two, false) - prices.messages_ns(one, false);
@@ -114,27 +115,28 @@ MultiplyingLines lines_of(const Prices& prices) {
     return lines;
 }
 
-/// Which factors are the phases that merge and merge back, by their place in the choice.
+/// The places of two factors in a choice: those of the merge and of the inverse merge.
 struct Ends {
     std::size_t first = 0;
     std::size_t last = 0;
 };
 
-/// A product of falling factors, and what becomes of the members who are too many for it.
+/// A candidate: a product of factors that never rise, and what becomes of the members in excess of
+/// it.
 struct Choice {
     double ns = std::numeric_limits<double>::infinity();
     Rank product = 1;
-    Rank folded = 0; ///< Of each group of the collapse, those who do not act; 0: no collapse.
-    Rank merged = 0; ///< The remainder,
-    Ends ends;       ///< and who takes it in.
+    Rank folded = 0; ///< Ranks of each group of the collapse that do not act; 0: no collapse.
+    Rank merged = 0; ///< Ranks of the remainder; 0: no merge.
+    Ends ends;       ///< The factors that merge the remainder.
     std::size_t count = 0;
     std::array<Rank, kFactorsMax> factors{};
 };
 
-/// Branch and bound over products of falling factors.
+/// Searches products of factors that never rise, by branch and bound.
 class Search {
   public:
-    /// What costs no less than `worthwhile` times the best so far is not looked at.
+    /// Skips what costs no less than `worthwhile` times the best so far.
     Search(const Link& link, Rank count, std::uint64_t bytes, double worthwhile)
         : worthwhile_(worthwhile), prices_(link, bytes), lines_(lines_of(prices_)), count_(count),
           bound_(lines_, count),
@@ -149,8 +151,8 @@ class Search {
     }
 
     const Choice& best() const { return best_; }
-    /// Of those that were looked at and are worthwhile, the `most` cheapest; none unless
-    /// `worthwhile` is above 1.
+    /// Returns the `most` cheapest of the choices that were looked at and cost less than
+    /// `worthwhile` times the best; none unless `worthwhile` is above 1.
     std::vector<Choice> close_to_best(std::size_t most) {
         std::erase_if(looked_at_, [&](const Choice& choice) { return !worthwhile(choice.ns); });
         std::sort(looked_at_.begin(), looked_at_.end(),
@@ -162,7 +164,8 @@ class Search {
   private:
     bool worthwhile(double ns) const { return ns < best_.ns * worthwhile_; }
 
-    /// Powers of one base, so that there is something good to compare with from the beginning.
+    /// Tries powers of one base, so that there is something good to compare with from the
+    /// beginning.
     void try_powers() {
         double ns = 0;
         for (Rank base = 2; base <= std::min(count_, kPhaseOperandsMax); ++base) {
@@ -180,7 +183,7 @@ class Search {
         now_ = {};
     }
 
-    /// Small bases come again and again.
+    /// Returns the cost of a factor. Keeps those of small bases, which come again and again.
     double factor_ns(Rank base) {
         if (static_cast<std::size_t>(base) >= kept_ns_.size()) {
             return prices_.factor_ns(base);
@@ -199,9 +202,9 @@ class Search {
 
     void pop() { now_.product /= now_.factors[--now_.count]; }
 
-    /// Tries all products that begin with the factors so far, which cost `ns`. Bases go down in
-    /// stretches for which the bound of what is left is one number: most are not worth a look at
-    /// each of their bases.
+    /// Tries all products that begin with the factors so far, which cost `ns`. Bases are tried from
+    /// the largest down, in stretches that share one bound of what is left to pay: most stretches
+    /// are not worth a look at each of their bases.
     void extend(Rank largest, double ns) {
         consider(ns);
         Rank base = std::min(largest, count_ / now_.product);
@@ -229,7 +232,7 @@ class Search {
         }
     }
 
-    /// The same with `base` next, after which no less than `left_ns` remains.
+    /// Tries all products that go on with `base`, after which at least `left_ns` is left to pay.
     void extend_by(Rank base, double ns, double left_ns) {
         if (!worthwhile(ns + lines_.factor_ns(base) + left_ns)) {
             return;
@@ -242,7 +245,7 @@ class Search {
         }
     }
 
-    /// No larger base is worthwhile after phases that cost `ns`.
+    /// Returns a base above which none is worthwhile after phases that cost `ns`.
     Rank dearest_base(double ns) const {
         const double left_ns = best_.ns * worthwhile_ - ns - lines_.phase_ns;
         return lines_.base_ns * kPhaseOperandsMax <= left_ns
@@ -253,8 +256,8 @@ class Search {
     void consider(double ns) {
         const Rank rest = count_ - now_.product;
         keep(ns, 0, rest);
-        // Groups of 1 + d leave (count - product) mod d too many; there are no more groups than
-        // the product has members from here on.
+        // Groups of 1 + d leave (count - product) mod d members over. There are no more groups than
+        // the product has members, from this d on.
         for (Rank folded = rest / (now_.product + 1) + 1;
              folded <= rest && folded < kPhaseOperandsMax &&
              worthwhile(ns + lines_.collapse_ns(folded));
@@ -270,8 +273,8 @@ class Search {
         }
     }
 
-    /// Which of the two smallest factors merges and which merges back, and what both cost more than
-    /// the factors alone.
+    /// Returns which of the two smallest factors merges and which one undoes that, and what both
+    /// cost more than the factors alone.
     std::pair<double, Ends> cheapest_ends(Rank merged) {
         std::pair<double, Ends> best{std::numeric_limits<double>::infinity(), {}};
         for (const Ends ends :
@@ -281,7 +284,7 @@ class Search {
             const Rank most = std::max(divide_up(merged, now_.product / first) + first,
                                        divide_up(merged, now_.product / last) + last);
             if (most > kPhaseOperandsMax) {
-                continue; // More than one reduction takes.
+                continue; // More operands than one reduction takes.
             }
             const double ns =
                 prices_.later_ns(merge_phase(merged, now_.product / first, first)) -
@@ -329,7 +332,7 @@ class Search {
     MultiplyingLines lines_;
     Rank count_;
     MultiplyingBound bound_;
-    double first_ns_; ///< What the first phase costs more, whichever it is.
+    double first_ns_; ///< What any phase costs more if it is the first.
     Choice now_;
     Choice best_;
     std::vector<Choice> looked_at_;
@@ -359,7 +362,8 @@ MultiplyingSchedule schedule_of(const Choice& choice, Rank count) {
     return schedule;
 }
 
-/// Are the ends two factors, and not like those of a choice with earlier ones?
+/// Returns whether the ends are two different factors, and unlike those of a choice with earlier
+/// ends.
 bool has_new_ends(const Choice& choice) {
     const auto alike_before = [&](std::size_t place) {
         return std::count(choice.factors.begin(),
@@ -376,11 +380,13 @@ struct PricedChoice {
     double ns = std::numeric_limits<double>::infinity();
 };
 
-/// Sums of phases are wrong by no more, and the cheapest is among so many.
+/// Sums of phases are wrong by at most this factor.
 constexpr double kSumsAreWithin = 1.35;
+/// The schedule whose last rank is done first is among so many that have the least sums.
 constexpr std::size_t kChoicesMax = 24;
 
-/// Among the schedules whose sums are close to the least, the one whose last rank is done first.
+/// Returns, of the schedules whose sums of phases are close to the least, the one whose last rank
+/// is done first.
 PricedChoice cheapest_of_small(const Link& link, Rank count, std::uint64_t bytes) {
     MultiplyingRanks ranks(link, bytes);
     PricedChoice best;
@@ -411,8 +417,8 @@ bool is_priced_by_rank(const Link& link, Rank count, std::uint64_t bytes) {
     return count <= kPricedByRank && link.has_plain_messages(bytes);
 }
 
-/// By sums of phases. What cannot be cheaper by more than this share is not looked at: the choice
-/// costs at most 1 / (1 - 0.019) of the least.
+/// Returns a choice by sums of phases. Skips what cannot be cheaper than the best so far by more
+/// than this share, so the choice costs at most 1 / (1 - 0.019) of the least.
 Choice cheapest_of_many(const Link& link, Rank count, std::uint64_t bytes) {
     constexpr double kWorthwhile = 1 - 0.019;
     return Search(link, count, bytes, kWorthwhile).best();
@@ -424,7 +430,7 @@ double sum_of_phases_ns(const Link& link, const MultiplyingSchedule& schedule,
                         std::uint64_t bytes) {
     double ns = 0;
     std::uint64_t product = 1;
-    bool aligned = true; // Partners of factors are, while nobody has joined or been left out.
+    bool aligned = true; // While all phases so far are factors, partners are.
     for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
         const Phase& phase = schedule.phases[i];
         aligned = aligned && phase.kind == PhaseKind::factor;
@@ -450,7 +456,7 @@ double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uin
         return link.has_levels() ? sum_of_phases_ns(link, best.schedule, bytes) : best.ns;
     }
     const Choice choice = cheapest_of_many(link, count, bytes);
-    // All phases were looked at as if they went as far as any.
+    // The search priced all phases as if they went as far as any.
     return link.has_levels() ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
                              : choice.ns;
 }

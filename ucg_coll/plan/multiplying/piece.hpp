@@ -1,5 +1,5 @@
-// The piece of recursive multiplying; messages/pieces.hpp has the rules that all pieces share. What
-// it costs is in choice.hpp.
+// The piece of recursive multiplying. messages/pieces.hpp has the rules that all pieces share; the
+// price of this one is in choice.hpp.
 #pragma once
 
 #include "ucg_coll/graph/graph.hpp"

@@ -49,7 +49,7 @@ void MultiplyingRanks::collapse(const MultiplyingSeats& seats, const Phase& phas
     }
 }
 
-/// The order of messages is that of the schedule (allreduce.cpp).
+/// Sends messages in the order of the schedule (allreduce.cpp).
 void MultiplyingRanks::multiply(const Phase& phase, Rank distance) {
     const auto workers = static_cast<Rank>(workers_.size());
     const auto members = static_cast<Rank>(members_.size());
@@ -64,7 +64,7 @@ void MultiplyingRanks::multiply(const Phase& phase, Rank distance) {
         const Rank first = number - place * distance;
         for (Rank hop = 1; hop < phase.base; ++hop) {
             const Rank to = workers == 1 ? 0 : first + (place + hop) % phase.base * distance;
-            send(worker(number), worker(to)); // What goes to one's like comes from one's like.
+            send(worker(number), worker(to)); // One stands for all: it gets what it sends.
         }
         if (phase.kind == PhaseKind::inverse_merge) {
             for (Rank told = number % phase.groups; told < members; told += phase.groups) {
@@ -90,7 +90,7 @@ void MultiplyingRanks::multiply(const Phase& phase, Rank distance) {
     }
 }
 
-/// When the last of those is done who did not act.
+/// Returns when the last of the ranks is done that did not act.
 double MultiplyingRanks::expand_ns(const MultiplyingSeats& seats, const Phase& phase) {
     double last_ns = 0;
     for (Rank index = phase.base - 1; index < phase.count; index += phase.base) {

@@ -1,6 +1,6 @@
-// Internal to choice.hpp: when every rank is done with a schedule of recursive multiplying, where
-// all links are equal. A sum of phases does not know that who is late after one of them need not be
-// who has most to do in the next.
+// Internal to choice.hpp: prices schedules of recursive multiplying rank by rank, where all links
+// are equal. A sum over phases cannot tell that the rank that is late after one phase need not be
+// the one that has most to do in the next.
 #pragma once
 
 #include <limits>
@@ -12,30 +12,31 @@
 
 namespace ucg::plan {
 
-/// Priced by a link for one length, one schedule after another. Keeps its memory.
+/// Prices one schedule after another, by a link and for one length of vectors. Keeps its memory
+/// between schedules.
 class MultiplyingRanks {
   public:
     /// REQUIRES: link.has_plain_messages(bytes). The link must outlive it.
     MultiplyingRanks(const Link& link, std::uint64_t bytes)
         : link_(link), bytes_(bytes), message_(link.message_terms(bytes)) {}
 
-    /// When the last of `rank_count` ranks is done; infinity if that is not before `limit_ns`.
-    /// Takes time in their messages, or in those of one rank where all have the same to do.
-    /// REQUIRES: fits(schedule, rank_count).
+    /// Returns when the last of `rank_count` ranks is done; infinity if that is not before
+    /// `limit_ns`. Takes time proportional to the messages of all ranks, or to those of one rank
+    /// where all have the same to do. REQUIRES: fits(schedule, rank_count).
     double finish_ns(const MultiplyingSchedule& schedule, Rank rank_count,
                      double limit_ns = std::numeric_limits<double>::infinity());
 
   private:
     /// A rank that acts: a worker, or a member of the remainder.
     struct Actor {
-        double clock_ns = 0;
-        double gap_over_ns = 0;               ///< The next message may leave,
-        double left_ns = 0;                   ///< as the last one has.
-        std::vector<double> arrivals_ns = {}; ///< Of what was sent to it and is not yet taken.
+        double clock_ns = 0;                  ///< When its processor is free.
+        double gap_over_ns = 0;               ///< When its next message may leave.
+        double left_ns = 0;                   ///< When its latest message has left.
+        std::vector<double> arrivals_ns = {}; ///< When messages arrive that it has not taken yet.
     };
 
     void start(Rank workers, Rank members);
-    /// Until when the busiest of those who act has been busy.
+    /// Returns when the last acting rank is free and all messages sent have left.
     double latest_ns() const;
     double reduce_ns(Rank operands);
     void send(Actor& from, Actor& to) const;
@@ -51,9 +52,9 @@ class MultiplyingRanks {
     const Link& link_;
     std::uint64_t bytes_;
     cost::MessageTerms message_;
-    Rank reduced_operands_ = 0; ///< Of the latest reduction: most are like the one before.
-    double reduced_ns_ = 0;
-    std::vector<Actor> workers_; ///< One, where all have the same to do.
+    Rank reduced_operands_ = 0;  ///< Of the latest reduction; most have as many as the one before.
+    double reduced_ns_ = 0;      ///< What that reduction costs.
+    std::vector<Actor> workers_; ///< Only one where all ranks have the same to do.
     std::vector<Actor> members_;
 };
 

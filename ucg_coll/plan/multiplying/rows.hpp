@@ -1,4 +1,4 @@
-// The rows of recursive multiplying: a line for each, whose file defines it.
+// The list of the rows of recursive multiplying. Each row is defined in the file of its algorithm.
 #pragma once
 
 #include "ucg_coll/plan/algorithm.hpp"

@@ -119,7 +119,7 @@ class Reading {
         return status.ok() ? check_groups(inverse_place_) : status;
     }
 
-    /// All groups of the face together are the ranks that multiply.
+    /// Checks that all groups of the face together are the ranks that multiply.
     Status check_groups(std::optional<std::size_t> place) const {
         if (!place) {
             return {};

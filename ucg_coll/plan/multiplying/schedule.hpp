@@ -8,8 +8,8 @@
 //   cTmB     Collapse, the first phase (4.2, algorithm 3). The ranks below the threshold T, a
 //            multiple of B, form groups of B neighbours; the last of each group acts for it from
 //            here on, numbered anew: N - T/B (B-1) ranks are left.
-//   eTmB     Expand, the last phase (algorithm 4): who acted sends the result to those it acted
-//            for. It is written if and only if the collapse is, with equal numbers.
+//   eTmB     Expand, the last phase (algorithm 4): each rank that acted for others sends them the
+//            result. It is written if and only if the collapse is, with equal numbers.
 //   mRgGaB   Merge (4.1, 4.2, algorithm 5), the first phase but for a collapse. R ranks, the
 //            remainder, stay out of the factors: P = N - R ranks multiply. These form G = P/B
 //            groups of B neighbours, which exchange as in aB. Member r of the remainder at the
@@ -19,18 +19,7 @@
 //            the remainder too, which does the same reduction. It is written if and only if the
 //            merge is, with equal R; G and B "describe the face of the hypercuboid" (4.2).
 //
-// N is what follows from all this: the product of the Bs of a, m and n is P.
-//
-// Where the paper leaves a choice or its pseudocode does not fit its text and figures:
-//   - The remainder is the lowest ranks in algorithm 5 and the highest one in figures 7 and 21.
-//     Here the members that join a group stand right before it in rank order, so that all
-//     reductions combine neighbouring stretches of ranks, the lower first. Every rank evaluates one
-//     expression (section 1 asks for it), and operators need not commute. "m1g2a3,n1g3a2" then is
-//     algorithm 5 to the letter: rank 0 is the remainder.
-//   - In algorithm 6 the loop over "each peer in group" means the B peers of this phase, as in the
-//     text of 4.1 and figure 7; all P would contribute more than once.
-//   - Merge and collapse may be used together. The merge then counts ranks as the collapse has
-//     numbered them.
+// N follows from all this: the product of the Bs of a, m and n is P.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +59,7 @@ inline Phase inverse_merge_phase(Rank remainder, Rank groups, Rank base) {
     return {PhaseKind::inverse_merge, base, remainder, groups};
 }
 
-/// A list of phases, whether it makes sense or not: fits() tells.
+/// A list of phases, which need not make sense together: fits() tells whether it does.
 struct MultiplyingSchedule {
     std::vector<Phase> phases;
 
@@ -80,16 +69,18 @@ struct MultiplyingSchedule {
 /// The most operands of one reduction: what a graph::Op can count.
 inline constexpr Rank kPhaseOperandsMax = 0xffff;
 
-/// For how many ranks the schedule is; without phases, 1. Fails with invalid_argument if phases are
-/// missing or out of place, or their numbers contradict each other: names the phase and the reason.
+/// Returns the number of ranks that the schedule is for; 1 if it has no phases. Fails with
+/// invalid_argument if phases are missing or out of place, or if their numbers contradict each
+/// other; the message names the phase and the reason.
 Result<Rank> rank_count_of(const MultiplyingSchedule& schedule);
 
-/// Is the schedule one for `rank_count` ranks? If not, invalid_argument with the reason.
+/// Checks that the schedule is for `rank_count` ranks. Fails with invalid_argument and the reason
+/// if it is not.
 Status fits(const MultiplyingSchedule& schedule, Rank rank_count);
 
-/// Reads "a4,a2". Fails with invalid_argument, naming the position (from 0), what was expected
-/// there and what was found. Accepts all that to_text writes; whether the phases make sense
-/// together, fits() says.
+/// Reads the text form, such as "a4,a2". Fails with invalid_argument, naming the position (from 0),
+/// what was expected there and what was found. Accepts all that to_text() writes. Does not check
+/// whether the phases make sense together, as fits() does.
 Result<MultiplyingSchedule> parse_multiplying_schedule(std::string_view text);
 
 std::string to_text(const Phase& phase);

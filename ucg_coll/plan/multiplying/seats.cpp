@@ -24,7 +24,7 @@ Rank MultiplyingSeats::first_seat(Rank group) const {
 
 MultiplyingSeats::Part MultiplyingSeats::part_of(Rank index) const {
     const Rank seat = collapsed(index) ? index / fold_ : index - threshold_ / fold_ * (fold_ - 1);
-    // The first groups have one member of the remainder more, where it does not come out even.
+    // The first groups have one more member of the remainder, if it does not divide evenly.
     const Rank small = group_size_ + remainder_ / groups_;
     const Rank larger = remainder_ % groups_;
     const Rank in_larger = larger * (small + 1);

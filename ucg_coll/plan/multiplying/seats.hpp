@@ -1,13 +1,15 @@
 // Who does what in a schedule of recursive multiplying: the arithmetic between a team's indexes and
 // the numbers that its phases use. All in constant time.
 //
-//   index    in the team
-//   seat     among those whom the collapse leaves acting, 0 .. acting - 1
-//   worker   among those who multiply, 0 .. workers - 1: groups of the merge are neighbours
-//   member   of the remainder
+//   index    a rank's number in the team
+//   seat     its number among the ranks that act after the collapse, 0 .. acting - 1
+//   worker   its number among the ranks that multiply, 0 .. workers - 1, in which the ranks of a
+//            group of the merge are neighbours
+//   member   its number among the ranks of the remainder
 //
-// Seats are in rank order; before each group of the merge sit the members of the remainder who join
-// it. So whatever is combined in the order of seats stands for neighbouring ranks.
+// Seats are in rank order. The members of the remainder that join a group of the merge have the
+// seats right before it. So whatever is combined in the order of seats stands for neighbouring
+// ranks.
 #pragma once
 
 #include "ucg_coll/plan/multiplying/schedule.hpp"
@@ -19,20 +21,22 @@ class MultiplyingSeats {
     /// REQUIRES: fits(schedule, rank_count).
     MultiplyingSeats(const MultiplyingSchedule& schedule, Rank rank_count);
 
-    /// Does a collapse put `index` in a group?
+    /// Returns whether the collapse puts `index` in a group.
     bool collapsed(Rank index) const { return index < threshold_; }
-    /// The index of who acts for `index`, maybe itself.
+    /// Returns the index of the rank that acts for `index`, which may be itself.
     Rank actor(Rank index) const {
         return collapsed(index) ? index / fold_ * fold_ + fold_ - 1 : index;
     }
-    /// The size of the collapse's groups; 1 without one.
+    /// Returns the size of the collapse's groups; 1 without a collapse.
     Rank fold() const { return fold_; }
 
-    /// What an acting index is; `worker` or `member` is kNoRank.
+    /// The part of a rank that acts: its number as a worker or as a member of the remainder. The
+    /// other number is kNoRank.
     struct Part {
         Rank worker = kNoRank;
         Rank member = kNoRank;
     };
+    /// Returns the part of a rank. REQUIRES: it acts, so actor(index) == index.
     Part part_of(Rank index) const;
 
     Rank index_of_worker(Rank worker) const;
@@ -45,18 +49,18 @@ class MultiplyingSeats {
         return seat < threshold_ / fold_ ? seat * fold_ + fold_ - 1
                                          : seat + threshold_ / fold_ * (fold_ - 1);
     }
-    /// How many members of the remainder join `group`.
+    /// Returns how many members of the remainder join `group`.
     Rank joining(Rank group) const {
         return remainder_ / groups_ + (group < remainder_ % groups_ ? 1 : 0);
     }
-    /// The seat of the first of `group`, its members of the remainder included.
+    /// Returns the first seat of `group`, including the members of the remainder that join it.
     Rank first_seat(Rank group) const;
 
     Rank threshold_ = 0;
     Rank fold_ = 1;
     Rank remainder_ = 0;
-    Rank groups_ = 1; ///< Of the merge.
-    Rank group_size_; ///< In workers.
+    Rank groups_ = 1; ///< Groups of the merge; 1 without one.
+    Rank group_size_; ///< Workers in each of them.
 };
 
 } // namespace ucg::plan

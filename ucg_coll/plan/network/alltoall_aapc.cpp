@@ -18,23 +18,24 @@ using aapc::Signaller;
 using graph::Builder;
 using graph::OpId;
 
-/// More messages at a time on a link are as good as any number.
+/// The largest window: more messages at a time on a link are as good as any number.
 constexpr std::uint32_t kWindowMax = 64;
 
-/// On one switch a link carries so many messages at a time: 4 hide the word between phases, and 6
-/// even out lengths that differ (perf/aapc/measured). Where messages meet on links between switches
-/// as well, their queues hold up words and acknowledgements for as long as that gains.
+/// The windows on one switch, where a link carries so many messages at a time: 4 hide the signals
+/// between phases, and 6 even out lengths that differ (perf/aapc/measured). Where messages meet on
+/// links between switches as well, their queues hold up signals and acknowledgements for as long as
+/// a window gains.
 constexpr std::uint32_t kWindowOneSwitch = 4;
 constexpr std::uint32_t kWindowOneSwitchUneven = 6;
 
-/// What phases of unequal messages take beside equal ones of the same mean: measured for lengths of
-/// 0 to twice the mean (perf/aapc/measured, topologies b and c).
+/// How many times as long phases of unequal messages take as equal ones of the same mean: measured
+/// for lengths of 0 to twice the mean (perf/aapc/measured, topologies b and c).
 constexpr double kUneven = 1.1;
 
 /// Writes one rank's steps.
 class Writer {
   public:
-    /// `ranks` are those of the schedule's positions.
+    /// ranks[position] is the rank at a position of the schedule.
     Writer(Builder& builder, std::vector<aapc::Step> steps, std::span<const Rank> ranks,
            const BlockMap& source, const BlockMap& target)
         : builder_(builder), steps_(std::move(steps)), ranks_(ranks), source_(source),
@@ -59,9 +60,10 @@ class Writer {
         return rank(steps_[step].message.message.source) == builder_.rank();
     }
 
-    /// All of them first. A send waits for its receive, and others for that send: where a rank's
-    /// receives stand behind sends of its own, ranks can wait for one another in a circle; and
-    /// where messages differ in length, who is behind would hold up others that have bytes for it.
+    /// Posts all receives first. A send waits for its receive, and other ranks wait for that send:
+    /// if a rank's receives came after sends of its own, ranks could wait for one another in a
+    /// circle. And where messages differ in length, a rank that is behind would hold up others that
+    /// have bytes for it.
     void post_receives() {
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             if (!sends(i)) {
@@ -71,8 +73,8 @@ class Writer {
         }
     }
 
-    /// What is empty keeps its turn, since others rely on it for theirs: it has ended when it might
-    /// have begun.
+    /// Sends the message of step `i`. An empty message keeps its place in the order, since others
+    /// rely on it: it has ended when it could have begun.
     void send(std::size_t i) {
         const Rank to = rank(steps_[i].message.message.target);
         std::vector<OpId> before;
@@ -85,7 +87,7 @@ class Writer {
         const OpId sent = builder_.send(to, source_.block(to), before);
         if (sent != graph::kNoOp) {
             before.assign(1, sent);
-        } else { // What others of its own waited for, too.
+        } else { // It has ended once all that it waits for has.
             std::sort(before.begin(), before.end());
             before.erase(std::unique(before.begin(), before.end()), before.end());
         }
@@ -97,10 +99,11 @@ class Writer {
     std::span<const Rank> ranks_;
     const BlockMap& source_;
     const BlockMap& target_;
-    std::vector<std::vector<OpId>> ended_; ///< By step: what its message's end is known by.
+    std::vector<std::vector<OpId>> ended_; ///< By step: the ops that end its message.
 };
 
-/// In each phase, and on the link that limits, a message and the word that it has gone.
+/// Returns the time of an alltoall in `phases` phases. In each phase, a message and the signal that
+/// it has gone pass the link that limits.
 double scheduled_ns(const Facts& facts, const graph::Request& request, double phases) {
     const std::uint64_t block = uniform_bytes(request);
     const Link link = leader_link(facts);
@@ -125,7 +128,7 @@ graph::Schedule build_steps(const graph::Request& request, Rank rank, std::strin
     return builder.finish();
 }
 
-// By the tree of links.
+// Schedules by the tree of links.
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return scheduled_ns(facts, request, static_cast<double>(facts.network->phases().count()));
@@ -169,7 +172,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     return build_for(facts, request, rank, usual_rule(facts, request));
 }
 
-/// "window4" is 4; else nothing.
+/// Returns the window of an argument such as "window4"; nothing if it is another argument.
 std::optional<std::uint32_t> window_of(std::string_view argument) {
     constexpr std::string_view kWord = "window";
     if (!argument.starts_with(kWord)) {
@@ -182,8 +185,8 @@ std::optional<std::uint32_t> window_of(std::string_view argument) {
     return whole && window > 0 && window <= kWindowMax ? std::optional(window) : std::nullopt;
 }
 
-/// Who receives nothing cannot say when it would have come, and lengths of an alltoallv are known
-/// to two ranks alone.
+/// Refuses signals by the destinations of an alltoallv: a rank that receives nothing cannot say
+/// when it would have come, and the length of a block is known to two ranks alone.
 Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& request, Rank rank,
                                    std::string_view argument) {
     if (argument == "source") {
@@ -203,7 +206,7 @@ Result<graph::Schedule> build_with(const Facts& facts, const graph::Request& req
     return build_for(facts, request, rank, {Signaller::destination, 1});
 }
 
-// By a list that was loaded.
+// Schedules by a list that was loaded.
 
 double loaded_ns(const Facts& facts, const graph::Request& request) {
     return scheduled_ns(facts, request, static_cast<double>(facts.loaded->listed->phase_count));

@@ -1,5 +1,5 @@
-// The tree of links between the hosts of a group, as plans see it: the schedule without contention,
-// and what messages of all to all ask of the links.
+// The tree of links between the hosts of a group, as plans see it: the phases of an alltoall
+// without contention, and the load that the messages of an alltoall put on the links.
 #pragma once
 
 #include <memory>
@@ -16,30 +16,31 @@
 
 namespace ucg::plan {
 
-/// A value that is large: groups of the same ranks share one, and so do their plans. Thread-safe to
-/// read.
+/// The network between the ranks of a group. It is a large value, so groups of the same ranks share
+/// one, and so do their plans. Several threads may read it.
 class Network {
   public:
-    /// `machines[rank]` are numbers of machines of the cluster. REQUIRES: at least two ranks, each
-    /// at a machine that there is.
+    /// machines[rank] is the number of the rank's machine in the cluster. REQUIRES: at least two
+    /// ranks, each at a machine of the cluster.
     Network(const topo::Cluster& cluster, std::span<const std::uint32_t> machines);
     Network(const Network&) = delete; // The phases refer to the layout here.
     Network& operator=(const Network&) = delete;
 
     Rank rank_count() const { return static_cast<Rank>(layout_.member_count()); }
-    /// Members are ranks.
+    /// Returns the phases of an alltoall without contention; their members are ranks.
     const aapc::Phases& phases() const { return phases_; }
-    /// For graph::verify and simulations.
+    /// Returns the links in the form that graph::verify and simulations need.
     const graph::Network& links() const { return links_; }
 
-    /// Does each message pass the links of its two machines alone?
+    /// Returns whether each message passes the links of its two machines alone.
     bool is_one_switch() const;
 
-    /// What an alltoall, for each byte of a block, keeps the link that limits it: the greatest load
-    /// / rate. 0 if no rate is known.
+    /// Returns for how long an alltoall keeps the link that limits it busy, for each byte of a
+    /// block: the greatest load / rate of any link. 0 if no rate is known.
     double alltoall_ns_per_byte() const { return alltoall_ns_per_byte_; }
-    /// The same of its phases without contention, each of which takes as long as the slowest link
-    /// that carries anything: equal where links have one rate, else no longer the least.
+    /// Returns for how long the phases without contention keep the links busy, for each byte of a
+    /// block. Each phase takes as long as the slowest link that carries anything, so this equals
+    /// alltoall_ns_per_byte() if all links have one rate, and may be more if not.
     double phases_ns_per_byte() const { return phases_ns_per_byte_; }
 
   private:
@@ -50,7 +51,8 @@ class Network {
     double phases_ns_per_byte_ = 0;
 };
 
-/// Null for an empty map. `placement` is of the hosts that the map has.
+/// Returns the network between the ranks of `placement`, whose hosts are those of `map`; null if
+/// the map is empty.
 std::unique_ptr<const Network> network_between(const topo::Placement& placement,
                                                const topo::ClusterMap& map);
 
@@ -58,18 +60,19 @@ std::unique_ptr<const Network> network_between(const topo::Placement& placement,
 struct LoadedSchedule {
     std::string path;
     std::shared_ptr<const aapc::Listed> listed;
-    std::vector<Rank> ranks; ///< By machine of the list.
+    std::vector<Rank> ranks; ///< By number of the machine in the list.
 };
 
-/// How many messages of a schedule by that algorithm a link carries at a time; nothing for the many
-/// that do not say.
+/// Returns how many messages a link carries at a time in a schedule by `algorithm`; nothing for the
+/// many algorithms that do not limit this.
 std::optional<std::uint32_t> messages_at_once(std::string_view algorithm);
-/// What graph::verify is to prove such a schedule on; nothing where it promises nothing of links,
-/// or they are not known.
+/// Returns the links for which graph::verify is to prove a schedule by `algorithm`; nothing if the
+/// algorithm promises nothing about links, or if the links are not known.
 std::optional<graph::Network> links_to_prove(const Facts& facts, std::string_view algorithm);
 
-/// The time of an alltoall which takes `alone_ns` where links are not in the way, and whose
-/// messages meet on them. `traffic`: how many times a block travels. No less than `alone_ns`.
+/// Returns the time of an alltoall whose messages meet on the links, and which takes `alone_ns`
+/// where links do not limit it. `traffic` is how many times a block travels. The result is at least
+/// `alone_ns`.
 double contended_ns(const Facts& facts, double alone_ns, double traffic, std::uint64_t block_bytes);
 
 } // namespace ucg::plan

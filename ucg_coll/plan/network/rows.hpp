@@ -1,4 +1,4 @@
-// The rows on a tree of switches: a line for each, whose file defines it.
+// The list of the rows for a tree of switches. Each row is defined in the file of its algorithm.
 #pragma once
 
 #include "ucg_coll/plan/algorithm.hpp"

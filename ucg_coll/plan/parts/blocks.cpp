@@ -82,7 +82,7 @@ Slice scatter_result(const Builder& builder, const graph::Request& request) {
 }
 
 BlockMap set_aside(Builder& builder, const Team& team, const BlockMap& blocks) {
-    // Above the own block and around to below it, since messages leave in this order.
+    // From the block above the rank's own around to the one below it: messages leave in this order.
     const Rank others = team.size() - 1;
     const std::vector<Slice> runs = blocks.runs(neighbour_index(team, 1), others);
     const Slice aside = builder.scratch(total_bytes(runs));

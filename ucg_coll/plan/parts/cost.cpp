@@ -55,7 +55,9 @@ std::size_t Link::level_count() const {
     return near_ == nullptr ? 0 : near_->shared.levels.count;
 }
 
-/// Groups of ranks that are aligned lie within a level's if these are so many times as large.
+/// Returns the innermost level whose groups have at least `ranks` ranks. If the groups of `ranks`
+/// are aligned, the size of the level's groups must also be a multiple of `ranks`, so that each
+/// lies within one of these.
 std::size_t Link::level_of(std::uint64_t ranks, bool aligned) const {
     for (std::size_t i = 0; i < level_count(); ++i) {
         const auto size = static_cast<std::uint64_t>(near_->shared.levels.level[i].ranks);
@@ -102,21 +104,22 @@ Link Link::with_working_set(std::uint64_t bytes) const {
 }
 
 Link Link::in_exchanges() const {
-    UCG_ASSERT(!in_exchanges_); // What an exchange takes more would be counted twice.
+    UCG_ASSERT(!in_exchanges_); // What exchanges add would be counted twice.
     Link link = *this;
     link.messages_ = messages_.in_exchanges();
     link.in_exchanges_ = true;
     return link;
 }
 
-/// By a single copy there is an announcement and a receipt.
+/// Returns for how long a message keeps the processors of both ends busy. A message that is copied
+/// once also has an RTS and a FIN.
 double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
     const cost::LogGp& model = messages_.model();
     const double ends_ns = 2 * messages_.end_ns();
     if (messages_.copied_once(bytes)) {
         return 2 * ends_ns + single_copy_ns(bytes, source);
     }
-    // Between hosts the gap is the wire's, on which no processor works; the kernels copy.
+    // Between hosts the gap is that of the wire, on which no processor works; the kernels copy.
     const double copies_per_byte_ns = 2 * oversubscribed_->copy_per_byte_ns;
     const double per_byte_ns = messages_.across_hosts()
                                    ? copies_per_byte_ns
@@ -124,11 +127,11 @@ double Link::both_ends_ns(std::uint64_t bytes, price::Source source) const {
     return ends_ns + static_cast<double>(bytes) * per_byte_ns;
 }
 
-/// The sender announces, the receiver copies, alone or both together, and gives a receipt.
-double Link::announced_ns(std::uint64_t bytes, price::Source source, bool by_both) const {
-    return messages_.announced_ns() +
-           messages_.single_copy_ns(by_both ? divide_up(bytes, 2) : bytes, source,
-                                    copy_rates(bytes));
+/// Returns the time of a rendezvous: the sender sends an RTS, the receiver copies the message,
+/// alone or together with the sender, and sends a FIN.
+double Link::rendezvous_ns(std::uint64_t bytes, price::Source source, bool by_both) const {
+    return messages_.rts_fin_ns() + messages_.single_copy_ns(by_both ? divide_up(bytes, 2) : bytes,
+                                                             source, copy_rates(bytes));
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
@@ -136,7 +139,7 @@ double Link::message_ns(std::uint64_t bytes, Sender sender) const {
         return both_ends_ns(bytes, Source::settled);
     }
     const bool by_both = sender == Sender::waits && messages_.copied_by_both(bytes);
-    return messages_.copied_once(bytes) ? announced_ns(bytes, Source::settled, by_both)
+    return messages_.copied_once(bytes) ? rendezvous_ns(bytes, Source::settled, by_both)
                                         : messages_.message_ns(bytes);
 }
 
@@ -147,8 +150,8 @@ double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
     if (!messages_.copied_once(bytes)) {
         return messages_.message_ns(bytes);
     }
-    return announced_ns(bytes, Source::fresh,
-                        sender == Sender::waits && messages_.copied_by_both(bytes));
+    return rendezvous_ns(bytes, Source::fresh,
+                         sender == Sender::waits && messages_.copied_by_both(bytes));
 }
 
 ToOneOf Link::to_one_of(std::uint64_t bytes, Source source) const {
@@ -158,38 +161,38 @@ ToOneOf Link::to_one_of(std::uint64_t bytes, Source source) const {
     const bool shared = has_processor_ && messages_.copied_once(bytes);
     return {.busy_ns = ns(Sender::busy),
             .helped_ns = ns(Sender::waits),
-            .announced_ns = messages_.announced_ns(),
+            .rts_fin_ns = messages_.rts_fin_ns(),
             .contended_ns = shared ? taken_by_one_ns(bytes) : 0};
 }
 
-/// By single copies every rank copies its own block while the root, with its own copied, helps; all
-/// of them share the way to the root's memory.
+/// With single copies, every rank copies its own block, the root helps once its own is copied, and
+/// all of them share the way to the root's memory.
 double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
     if (count == 1) {
         return copy_ns(block_bytes);
     }
     const bool copied_once = messages_.copied_once(block_bytes);
     if (!copied_once || !messages_.copied_by_both(block_bytes)) {
-        // Who receives a single copy makes it: a root that scatters has only announced it.
-        const bool announces = copied_once && root == Root::sends;
+        // The receiver makes a single copy: a root that scatters only sends an RTS.
+        const bool sends_rts = copied_once && root == Root::sends;
         const Rank far =
             near_ == nullptr ? 1 : std::min(near_->placement.ranks_per_host_max(), count - 1);
         const double before_ns = root == Root::sends ? sends_before_ns(count - far, block_bytes)
                                                      : receives_before_ns(count - far, block_bytes);
-        // A root that copies them goes through all blocks, and each copy follows the one before.
+        // A root that makes the copies goes through all blocks, one after the other.
         const bool copies = copied_once && root == Root::receives;
         const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * block_bytes;
         const auto each_ns = [&](const Link& link) {
             return copies ? link.messages_.single_copy_ns(block_bytes, Source::settled,
                                                           rates(price::touched_by_copy(all_bytes)))
-                          : link.busy_ns(announces ? 0 : block_bytes);
+                          : link.busy_ns(sends_rts ? 0 : block_bytes);
         };
         const double own_ns = beside_ns(copy_ns(block_bytes), block_bytes) + before_ns;
         const double all_ns = to_all_ns(count - 2, count, each_ns);
         if (root == Root::sends) {
             const double taken_ns =
-                announces && has_processor_ && count > 2
-                    ? messages_.announced_ns() + messages_.contended_ns(block_bytes, count - 1)
+                sends_rts && has_processor_ && count > 2
+                    ? messages_.rts_fin_ns() + messages_.contended_ns(block_bytes, count - 1)
                     : 0;
             return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
         }
@@ -208,7 +211,7 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
         count > 2 ? to_all_ns(count - 1, count,
                               [&](const Link& link) { return link.taken_by_one_ns(block_bytes); })
                   : 0;
-    return messages_.announced_ns() + (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
+    return messages_.rts_fin_ns() + (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
            std::max({each_ns, all_ns / count, contended_ns});
 }
 
@@ -220,7 +223,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
             (std::max(phase.sends, phase.takes) - 1) * relay_ns(bytes, source);
         const double taken_ns =
             has_processor_ && phase.sends > 1
-                ? messages_.announced_ns() +
+                ? messages_.rts_fin_ns() +
                       messages_.contended_ns(bytes, static_cast<std::uint64_t>(phase.sends))
                 : 0;
         // Of several messages those that come late are copied by both ends, which makes up for a
@@ -257,7 +260,7 @@ double Link::busy_ns(std::uint64_t bytes) const {
     if (messages_.copied_once(bytes)) {
         return single_copy_ns(bytes, Source::settled);
     }
-    // Others may use the way between two messages, the processor has work at each.
+    // Other ranks may use the way between two messages, but the processor has work at each.
     const cost::LogGp& model = messages_.model();
     const double way_ns = model.gap_ns + static_cast<double>(bytes) * model.gap_per_byte_ns;
     if (!has_processor_ || messages_.across_hosts()) {
@@ -268,29 +271,29 @@ double Link::busy_ns(std::uint64_t bytes) const {
 }
 
 bool Link::is_bound_by_way_out(std::uint64_t bytes) const {
-    constexpr double kLatenciesMin = 16; // One message more is then some 6 % of one at most.
+    constexpr double kLatenciesMin = 16; // A latency is then at most some 6 % of a message.
     const cost::LogGp& model = messages_.model();
     return messages_.across_hosts() &&
            static_cast<double>(bytes) * model.gap_per_byte_ns >= kLatenciesMin * model.latency_ns;
 }
 
 double Link::relay_ns(std::uint64_t bytes, Source source) const {
-    if (!has_processor_) { // Between two of its turns others use the caches.
+    if (!has_processor_) { // Between two turns of a rank, others use the caches.
         source = Source::fresh;
     }
     if (oversubscribed_ != nullptr) {
         return both_ends_ns(bytes, source);
     }
-    if (messages_.copied_once(bytes)) { // A receipt goes, and one comes.
+    if (messages_.copied_once(bytes)) { // A FIN goes, and one comes.
         return single_copy_ns(bytes, source) + 2 * messages_.end_ns();
     }
-    // On a host it copies what it takes and what it sends.
+    // On a host the rank copies what it takes and what it sends.
     return messages_.passing_ns(bytes) + static_cast<double>(bytes) * relay_byte_ns();
 }
 
 double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {
     if (oversubscribed_ != nullptr || !messages_.across_hosts()) {
-        // Only one of its neighbours is far; the other's message has ends that cost less.
+        // Only one neighbour of the rank is far; the ends of the other's messages cost less.
         const double far_end_ns =
             has_levels() && oversubscribed_ == nullptr
                 ? (messages_.passing_ns(bytes) - within_group().messages_.passing_ns(bytes)) / 2
@@ -370,7 +373,7 @@ unsigned root_children(Rank count, unsigned radix) {
 
 std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
                                std::uint64_t granularity) {
-    const double turns = std::max(0, hops - 1); // Over a single link nothing is gained.
+    const double turns = std::max(0, hops - 1); // Over a single link segments gain nothing.
     const double apart_ns = turns * per_byte_ns;
     const double best = apart_ns > 0 ? std::sqrt(static_cast<double>(total) * fixed_ns / apart_ns)
                                      : static_cast<double>(total);

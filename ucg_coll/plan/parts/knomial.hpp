@@ -17,12 +17,13 @@ class KnomialNode {
     /// REQUIRES: 0 <= root, index < count; radix >= 2.
     KnomialNode(Rank count, Rank root, Rank index, unsigned radix);
 
-    /// kNoRank at the root.
+    /// Returns the parent; kNoRank at the root.
     Rank parent() const { return parent_; }
-    /// All children, those with the smallest subtrees first, in the order of their numbers.
+    /// Returns all children, those with the smallest subtrees first, in the order of their numbers.
     std::span<const Rank> children() const& { return children_; }
-    std::span<const Rank> children() const&& = delete; // It would not live as long as the span.
-    /// The children of one level have subtrees of radix^level members; fewer at the end.
+    std::span<const Rank> children() const&& = delete; // The node would die before the span.
+    /// Returns how many levels the children have. The children of one level have subtrees of
+    /// radix^level members; the last subtrees may have fewer.
     unsigned levels() const { return static_cast<unsigned>(level_begin_.size()) - 1; }
     std::span<const Rank> children(unsigned level) const&;
 

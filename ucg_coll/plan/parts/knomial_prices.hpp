@@ -1,5 +1,6 @@
-// What goes down or up a k-nomial tree, by the path that takes longest. Subtrees of whole powers
-// are priced once; Steps say what one message costs. Nothing here allocates.
+// The time in which messages go down or up a k-nomial tree, by the path that takes longest.
+// Subtrees whose size is a power of the radix are priced once; the class `Steps` of the caller
+// prices single messages. Nothing here allocates.
 #pragma once
 
 #include <algorithm>
@@ -10,42 +11,49 @@
 
 namespace ucg::plan {
 
-/// A message between a member and one of its children.
+/// The price of a message between a member and one of its children.
 struct TreeMessage {
-    double alone_ns = 0; ///< By itself.
-    double next_ns = 0;  ///< What it adds to one before it of the same member.
-    /// Do messages to one member come at the same time? Else it takes one after the other.
+    double alone_ns = 0; ///< The message by itself.
+    double next_ns = 0;  ///< What a message adds that follows another one of the same member.
+    /// Whether messages to one member arrive at the same time; else it takes one after the other.
     bool overlaps = true;
-    /// How long a sender that has nothing else to do copies it by itself, before and while its
-    /// receiver does; 0: it does not.
+    /// How long a sender that has nothing else to do would take to copy the message by itself. It
+    /// begins before its receiver comes, and then each copies half of the rest. 0: the sender does
+    /// not copy.
     double pushed_ns = 0;
 };
 
-/// A child's subtree: `members` of it, at most `span`.
+/// A child of a member, with its subtree.
 struct TreeChild {
-    Rank span = 1;
-    Rank members = 1;
+    Rank span = 1;    ///< The size of a whole subtree of its level.
+    Rank members = 1; ///< The size of its own subtree, at most `span`.
     bool of_root = false;
-    unsigned before = 0; ///< Siblings that are told before it: all nearer ones, and earlier ones.
-    // What is as long as subtrees have members, in that unit:
-    Rank members_before = 0; ///< All that is sent to them.
-    double busy_before = 0;  ///< For how long its sender copies that, each with its receiver.
+    unsigned before = 0; ///< How many siblings are sent to before it: all nearer and all earlier.
+    // For messages of which each is as long as its subtree has members, with one member as the
+    // unit:
+    Rank members_before = 0; ///< The length of all that is sent to these siblings.
+    double busy_before = 0;  ///< How long the sender copies that, each message with its receiver.
     bool is_leaf() const { return members == 1; }
 };
 
+/// The price of a k-nomial tree. All times are in nanoseconds.
 template <typename Steps>
 class KnomialPrice {
   public:
-    /// Steps: message(TreeChild); at_node(members), of one's own; at_level(span, children),
-    /// upwards; downwards level(span), at which of the levels of a Link children of that span are.
+    /// `steps`, which must outlive this, has message(TreeChild), which returns a TreeMessage, and
+    /// at_node(members), the time of other work of a member whose subtree has so many members.
+    /// up_ns() also needs at_level(span, children), the time of work once the children of one span
+    /// have sent; down_ns() needs level(span), the level of the Link to children of that span.
     KnomialPrice(unsigned radix, const Steps& steps)
         : radix_(static_cast<std::int64_t>(radix)), steps_(steps) {
         whole_.fill(kUnknown);
     }
 
-    /// Until the last member has what the root sends: to the largest subtrees first.
+    /// Returns the time until the last of `count` members has what the root sends. Members send to
+    /// the largest subtrees first.
     double down_ns(Rank count) { return down(count, true); }
-    /// Until the root has what all send: from the smallest subtrees first.
+    /// Returns the time until the root has what all `count` members send. Members receive from the
+    /// smallest subtrees first.
     double up_ns(Rank count) { return up(count, true); }
 
   private:
@@ -82,6 +90,7 @@ class KnomialPrice {
                     std::max(last_ns, sent_ns + steps_.at_node(static_cast<Rank>(members))));
     }
 
+    /// What a member has sent to some of its children; see TreeChild.
     struct Told {
         unsigned children = 0;
         Rank members = 0;
@@ -90,11 +99,11 @@ class KnomialPrice {
         void add(const TreeChild& child) {
             ++children;
             members += child.members;
-            busy = std::max(busy, (busy + child.members) / 2); // By then it has copied so much.
+            busy = std::max(busy, (busy + child.members) / 2); // Each copies half of the rest.
         }
     };
-    /// Children that are nearer than those of that span. They are sent to later, but what is on
-    /// a shorter way comes first.
+    /// Returns what is sent to children that are nearer than those of that span. They are sent to
+    /// later, but what takes a shorter way arrives first.
     Told nearer(std::int64_t members, std::int64_t span) const {
         const std::size_t far = steps_.level(span);
         Told told;
@@ -126,7 +135,7 @@ class KnomialPrice {
         return keep(members, root, ns);
     }
 
-    /// The receiver comes to a copy at `ns`, which was there at `sent_ns`.
+    /// Returns when a receiver that is free at `ns` has a message that was sent at `sent_ns`.
     static double taken_ns(double ns, double sent_ns, const TreeMessage& message) {
         if (message.pushed_ns == 0 || ns <= sent_ns) {
             return std::max(ns, sent_ns) + message.alone_ns;
@@ -142,7 +151,8 @@ class KnomialPrice {
         }
     }
 
-    /// Of subtrees below the root that are whole; what else there is comes once.
+    /// Returns where the price of a subtree is kept, if it is whole and below the root. Others
+    /// occur only once: for them it returns a place whose value is unknown.
     double& place(std::int64_t members, bool root) {
         std::size_t level = 0;
         std::int64_t span = 1;

@@ -1,4 +1,4 @@
-// What several mechanisms ask for.
+// Needs that rows of several mechanisms have.
 #pragma once
 
 #include "ucg_coll/plan/algorithm.hpp"
@@ -11,8 +11,8 @@ inline constexpr Need kOneHost = {"one host", [](const Facts& facts, const graph
 inline constexpr Need kSeveralRanks = {
     "several ranks",
     [](const Facts&, const graph::Request& request) { return request.rank_count > 1; }};
-/// Of algorithms in whose every round the ranks of a host would share its link: between hosts they
-/// are parts of two-level ones.
+/// The need of algorithms in each of whose rounds the ranks of a host would share its link: where
+/// hosts have several ranks, such algorithms are parts of two-level ones.
 inline constexpr Need kHostEach = {
     "a host for each rank", [](const Facts& facts, const graph::Request& request) {
         return facts.placement.host_count() == static_cast<std::uint32_t>(request.rank_count);

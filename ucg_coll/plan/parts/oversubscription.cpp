@@ -4,8 +4,7 @@ namespace ucg::plan {
 
 Work::Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes)
     : link_(link.at_work(facts, touched_bytes)) {
-    // Of the two sides of a copy one is a staging buffer, which is short and stays in the second
-    // level.
+    // One side of a copy is a staging buffer, which is short and stays in the second-level cache.
     const double caller_per_byte_ns = link_.copy_ns(1) / 2;
     const cost::CacheRates& staging_buffer = facts.profile.memory.cache(cost::Cache::l2);
     read_per_byte_ns_ = std::max(widest_level(facts).per_byte_ns, caller_per_byte_ns);

@@ -8,17 +8,18 @@
 
 namespace ucg::plan {
 
-/// How many ranks do their share of the work on one processor, one after the other. In a scan whose
-/// ranks all move and combine vectors at a time, it takes that much longer; where one works while
-/// the others wait, it does not.
+/// Returns how many ranks do their share of the work on one processor, one after the other. A scan
+/// whose ranks all move and combine vectors at the same time takes that many times as long; one in
+/// which one rank works while the others wait does not.
 inline double sharers(const Facts& facts) {
     return std::max(1.0, facts.ranks_per_cpu);
 }
 
-/// The messages of recursive doubling, one round after the other. REQUIRES: rounds > 0.
+/// Returns the time of the messages of recursive doubling in a scan, one round after the other.
+/// `only` is what senders do meanwhile if there is only one round. REQUIRES: rounds > 0.
 inline double recursive_doubling_messages_ns(const Facts& facts, const Link& link, unsigned rounds,
                                              std::uint64_t bytes, Sender only = Sender::busy) {
-    // Ranks below send, ranks above receive: the way up crosses each border once.
+    // Lower ranks send, higher ranks receive: the way up crosses each border of a group once.
     const Rank group = link.inner_ranks();
     const auto borders = static_cast<unsigned>((facts.placement.rank_count() - 1) / group);
     double alone_ns = 0;
@@ -32,28 +33,28 @@ inline double recursive_doubling_messages_ns(const Facts& facts, const Link& lin
     return alone_ns + (sharers(facts) - 1) * work_ns;
 }
 
-/// What parts of a collective keep a processor busy with, whichever rank has it.
+/// How long parts of a collective keep a processor busy, in nanoseconds, whichever rank runs on it.
 class Work {
   public:
-    /// `touched_bytes`: of buffers and scratch, its own and peers', that each rank goes through.
+    /// Each rank goes through `touched_bytes` of buffers and scratch, its own and peers'.
     Work(const Facts& facts, const Link& link, std::uint64_t touched_bytes);
 
-    /// Messages, copies and reductions: Link::at_work().
+    /// Returns the prices of messages, copies and reductions: Link::at_work().
     const Link& link() const { return link_; }
 
-    // Segment by segment: staging buffers are in the caches, callers' buffers may not be.
+    // Work segment by segment: staging buffers are in the caches, callers' buffers may not be.
 
-    /// Copying to a staging buffer, which peers read last.
+    /// Copying to a staging buffer, which peers have read last.
     double copy_to_staging_ns(std::uint64_t bytes) const {
         return static_cast<double>(bytes) * staging_copy_per_byte_ns_;
     }
-    /// Making `bytes` known to peers; nothing where they reach them in place.
+    /// Publishing `bytes`: 0 where peers reach them in place.
     double publish_ns(std::uint64_t bytes) const {
         return buffers_mapped_ ? 0 : copy_to_staging_ns(bytes);
     }
-    /// Copying, or combining with others, what a peer has published.
+    /// Reading what a peer has published, to copy it or to combine it.
     double read_ns(std::uint64_t bytes) const;
-    /// Combining the own vector with what was read, to a staging buffer.
+    /// Combining the rank's own vector with what was read, to a staging buffer.
     double combine_ns(std::uint64_t bytes) const;
 
   private:
@@ -64,9 +65,9 @@ class Work {
     double combine_per_byte_ns_;
 };
 
-/// The time of a collective that takes `span_ns` where each rank has a processor, and in which
-/// ranks have work for work_ns(const Work&) on average. By the work law all of it takes its time in
-/// whichever order; by the span law more processors than ranks do not help.
+/// Returns the time of a collective that takes `span_ns` where each rank has a processor, and in
+/// which a rank has work for work_ns(const Work&) on average. By the work law all work takes its
+/// time, in whichever order; by the span law the time is at least `span_ns`.
 template <typename WorkNs>
 double oversubscribed_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                          double span_ns, WorkNs&& work_ns) {
@@ -78,9 +79,10 @@ double oversubscribed_ns(const Facts& facts, const Link& link, std::uint64_t tou
                     turn_ns(facts.profile, facts.ranks_per_cpu) + facts.ranks_per_cpu * average_ns);
 }
 
-/// The same of trees up which segments pass one after the other. While the first is on its way, for
-/// `fill_ns`, ever fewer ranks have work, and processors idle: as Graham's bound (1966) has it, for
-/// the segments behind the first find work. More processors than ranks take `span_ns`.
+/// Like oversubscribed_ns(), but for trees up which segments pass one after the other. While the
+/// first segment is on its way, for `fill_ns`, ever fewer ranks have work and processors idle; that
+/// time is added as in Graham's bound (1966). Later, ranks have the segments behind the first. As
+/// many processors as ranks take `span_ns`.
 template <typename WorkNs>
 double oversubscribed_tree_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                               double span_ns, double fill_ns, WorkNs&& work_ns) {
@@ -92,9 +94,10 @@ double oversubscribed_tree_ns(const Facts& facts, const Link& link, std::uint64_
     return std::max(span_ns, facts.ranks_per_cpu * average_ns + idle_part * fill_ns);
 }
 
-/// The same where all ranks exchange messages alike, one after the other, so that the path is one
-/// rank's work: price_ns(const Link&) is both. Who waits for a partner finds the others of its
-/// processor at work, so that their work adds to the path (Graham's bound, 1966).
+/// Like oversubscribed_ns(), but for ranks that all exchange messages alike, one after the other,
+/// so that price_ns(const Link&) is both the path and the work of one rank. While a rank waits for
+/// a partner, the others of its processor work, so their work adds to the path (Graham's bound,
+/// 1966).
 template <typename PriceNs>
 double oversubscribed_exchange_ns(const Facts& facts, const Link& link, std::uint64_t touched_bytes,
                                   PriceNs&& price_ns) {
@@ -105,13 +108,13 @@ double oversubscribed_exchange_ns(const Facts& facts, const Link& link, std::uin
     return span_ns + (facts.ranks_per_cpu - 1) * price_ns(link.at_work(facts, touched_bytes));
 }
 
-/// Of `count` ranks all but one have something to do.
+/// Returns the average share of work if all but one of `count` ranks have something to do.
 inline double all_but_one(Rank count) {
     return static_cast<double>(count - 1) / count;
 }
 
-/// oversubscribed_ns() of a vector that passes through all ranks in `pieces`, of each of which all
-/// ranks but one have work for piece_ns(const Work&): at each piece, ranks take turns.
+/// Returns oversubscribed_ns() for a vector that passes through all ranks in `pieces`. All ranks
+/// but one work for piece_ns(const Work&) on each piece, and ranks take turns at each.
 template <typename PieceNs>
 double oversubscribed_pieces_ns(const Facts& facts, const Link& link, const graph::Request& request,
                                 double span_ns, std::uint64_t pieces, PieceNs&& piece_ns) {

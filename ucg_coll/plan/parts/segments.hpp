@@ -11,27 +11,28 @@
 namespace ucg::plan {
 
 /// How a vector is cut. All segments but a shorter last one have the same length, a multiple of
-/// whole elements and cache lines.
+/// whole elements and of cache lines.
 struct Segments {
     std::uint64_t total_bytes = 0;
     std::uint64_t segment_bytes = 0;
     std::uint32_t rotation =
-        1; ///< Places that segments take in turn in staging buffers and scratch.
+        1; ///< Places in staging buffers and scratch that segments use one after the other.
 
     std::uint64_t count() const { return divide_up(total_bytes, segment_bytes); }
     std::uint64_t staging_buffer_bytes() const { return segment_bytes * rotation; }
 };
 
-/// At most a cache's worth, so that a segment is read while it is there: of 2 MiB of second-level
-/// cache, what two staging buffers of two places take at this length is a quarter.
+/// The longest segment, which a peer can read while it is still in the cache: at this length, two
+/// staging buffers of two places each take a quarter of a second-level cache of 2 MiB.
 inline constexpr std::uint64_t kSegmentBytesMax = 128 << 10;
 
-/// Segments of which `places` fit the staging memory of each rank: staging buffers' places and
-/// pieces of scratch together. `segment_bytes` is 0 if not even one element of a cache line does.
+/// Returns segments of which `places` fit the staging memory of each rank, places in staging
+/// buffers and pieces of scratch together. `segment_bytes` is 0 if not even the shortest segment,
+/// of whole elements and cache lines, fits.
 Segments segments_for(const SharedMemory& shared, std::uint64_t total_bytes,
                       std::uint64_t element_bytes, std::uint32_t rotation, std::uint32_t places);
 
-/// Prices per segment, for all segments: `segment_ns(bytes)` is that of one.
+/// Returns the price of all segments; segment_ns(bytes) is the price of one.
 template <typename SegmentNs>
 double for_segments_ns(const Segments& segments, SegmentNs&& segment_ns) {
     const std::uint64_t whole = segments.total_bytes / segments.segment_bytes;
@@ -41,7 +42,7 @@ double for_segments_ns(const Segments& segments, SegmentNs&& segment_ns) {
     return ns + (rest > 0 ? segment_ns(rest) : 0);
 }
 
-/// One segment of a schedule: slices of vectors and scratch, as the builder wants them.
+/// One segment of a schedule, with its slices of vectors and scratch as the builder wants them.
 class Segment {
   public:
     Segment(std::uint64_t offset, std::uint64_t length, std::uint64_t turn, bool repeated,
@@ -50,12 +51,12 @@ class Segment {
           repeated_(repeated) {}
 
     std::uint64_t length() const { return length_; }
-    /// The segment's bytes of a vector; it moves on from segment to segment.
+    /// Returns the segment's bytes of a vector. In a repeat the slice moves on with each segment.
     graph::Slice of(graph::Slice vector) const {
         const graph::Slice slice = part(vector, offset_, length_);
         return repeated_ ? advance(slice) : slice;
     }
-    /// The segment's place in scratch of rotation times the segment's length.
+    /// Returns the segment's place in `places`, scratch of rotation times the segment's length.
     graph::Slice scratch(graph::Slice places, const Segments& segments) const;
 
     OpIds
@@ -68,8 +69,8 @@ class Segment {
     bool repeated_;
 };
 
-/// What a segment leaves behind: its `first` op of the next segment but `distance` - 1 comes after
-/// `last`.
+/// The ops by which segments are ordered: the `first` op of a segment comes after the `last` ops of
+/// the segment `distance` before it.
 struct SegmentOps {
     graph::OpId first = graph::kNoOp;
     OpIds last;
@@ -100,7 +101,7 @@ OpIds for_each_segment(graph::Builder& builder, const Segments& segments, std::u
     return last;
 }
 
-/// `slice` of another rank's buffer.
+/// Returns `slice` in the buffer of rank `owner`.
 inline graph::Slice at_rank(Rank owner, graph::Slice slice) {
     slice.owner = owner;
     return slice;

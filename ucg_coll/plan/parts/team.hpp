@@ -10,22 +10,24 @@ namespace ucg::plan {
 
 class Team {
   public:
-    /// All ranks 0 .. rank_count - 1, seen from `rank`.
+    /// Returns the team of all ranks 0 .. rank_count - 1, seen from `rank`.
     static Team whole(Rank rank_count, Rank rank) { return Team({}, rank_count, rank); }
 
-    /// All ranks, `first` at index 0, the others in order after it, starting over after the last.
+    /// Returns the team of all ranks with `first` at index 0 and the others in order after it,
+    /// starting over after the last.
     static Team rotated(Rank rank_count, Rank rank, Rank first) {
         return whole(rank_count, rank).starting_at(first);
     }
 
-    /// The ranks listed, in that order. `members` must outlive the team.
-    /// REQUIRES: members[index] is the rank that builds, or becomes so by with().
+    /// Returns the team of the ranks listed, in that order, seen from the one at `index`. `members`
+    /// must outlive the team. REQUIRES: members[index] is the rank that builds the schedule, or
+    /// with() puts that rank in its place.
     static Team of(Ranks members, Rank index) {
         return Team(members, static_cast<Rank>(members.size()), index);
     }
 
-    /// The same team with `rank` in place of the member at `index`: a root that stands in for its
-    /// host's leader.
+    /// Returns this team with `rank` in place of the member at `index`: a root that stands in for
+    /// its host's leader.
     Team with(Rank index, Rank rank) const {
         Team team = *this;
         team.substitute_index_ = listed(index);
@@ -33,8 +35,8 @@ class Team {
         return team;
     }
 
-    /// The same members in the same order, starting with the one at `first`, the first ones after
-    /// the last.
+    /// Returns the team of these members in this order, but starting with the one at index `first`;
+    /// those before it come after the last.
     Team starting_at(Rank first) const {
         Team team = *this;
         team.index_ = index_ < first ? index_ - first + size_ : index_ - first;
@@ -55,7 +57,8 @@ class Team {
   private:
     Team(Ranks members, Rank size, Rank index) : members_(members), size_(size), index_(index) {}
 
-    /// Where the member at `index` is among the members that were listed, or of all ranks.
+    /// Returns where the member at `index` is among the members that were listed, or among all
+    /// ranks.
     Rank listed(Rank index) const {
         return index < size_ - first_ ? index + first_ : index - (size_ - first_);
     }
@@ -63,7 +66,7 @@ class Team {
     Ranks members_;
     Rank size_;
     Rank index_;
-    Rank first_ = 0; ///< Who of the listed is at index 0.
+    Rank first_ = 0; ///< Where the member at index 0 is among those listed.
     Rank substitute_index_ = kNoRank;
     Rank substitute_ = kNoRank;
 };

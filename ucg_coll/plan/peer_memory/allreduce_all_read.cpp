@@ -1,5 +1,5 @@
-// Flat allreduce: every rank reads all vectors and combines them for itself, so that nothing is
-// written which another rank reads. For two ranks it moves no more bytes than any other algorithm.
+// Flat allreduce: every rank reads all vectors and combines them for itself, so that no rank reads
+// what another one has computed. For two ranks it moves no more bytes than any other algorithm.
 #include <algorithm>
 
 #include "ucg_coll/plan/parts/oversubscription.hpp"
@@ -11,8 +11,8 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-// A segment is overwritten when its place comes round again: two segments later, after all ranks
-// have announced the one between, and so have read it.
+// The place of a segment is used again two segments later. By then all ranks have announced the
+// segment between, and so have read this one.
 constexpr std::uint32_t kRotation = 2;
 
 Segments segments_of(const Facts& facts, const graph::Request& request) {

@@ -1,9 +1,9 @@
-// Allreduce by dissemination in shared memory: in each step partners exchange, each combining its
-// partial result with that of the other, which it reads where it lies. First within sockets, then
-// between colleagues in different ones, so that only the last steps cross. What is beyond a power
-// of two, ranks of a socket and sockets, hands in and fetches. Li, Hoefler and Snir (HPDC 2013),
-// section 2.3, but for its rounds in one direction: by exchanges all ranks combine in rank order
-// and come to the same bits.
+// Allreduce by dissemination in shared memory: in each step two partners exchange, and each
+// combines its partial result with that of the other, which it reads where it lies. Partners are
+// first ranks of one socket and then colleagues in different ones, so that only the last steps
+// cross sockets. Ranks of a socket, and sockets, beyond a power of two hand in their values and
+// fetch the result. Li, Hoefler and Snir (HPDC 2013), section 2.3, but for its rounds in one
+// direction: by exchanges all ranks combine in rank order and come to the same bits.
 #include <algorithm>
 #include <bit>
 
@@ -18,15 +18,16 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// A partner's signal in one segment says that it has read the segment before.
+// The signal of a partner in one segment says that it has read the segment before.
 constexpr std::uint32_t kRotation = 2;
 
 unsigned steps_of(Rank count) {
     return static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(count))) - 1;
 }
 
-/// Two staging buffers, and a partial result before each step: at most one for each doubling of the
-/// ranks, and one more where sockets hand in.
+/// Returns how many places in staging memory it takes: for two staging buffers and for the partial
+/// result before each step. There is at most one step for each doubling of the ranks, and one more
+/// where sockets hand in.
 std::uint32_t places(const Facts& facts, Rank count) {
     const unsigned hand_in = std::has_single_bit(facts.shared.node.sockets) ? 0 : 1;
     return kRotation * (2 + steps_of(count) + hand_in);
@@ -45,7 +46,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
     const Rank acting = static_cast<Rank>(floor_power_of_two(node.cores_per_socket));
     const unsigned folds = acting < static_cast<Rank>(node.cores_per_socket) ? 1 : 0;
-    // Who is too many hands in, and fetches what has come of it.
+    // A rank beyond the power of two hands in, and fetches the result.
     const unsigned near_steps = tree_depth(acting, 2) + 2 * folds;
     const unsigned steps = near_steps + tree_depth(static_cast<Rank>(node.sockets), 2);
     const double rounds_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
@@ -73,8 +74,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         });
 }
 
-/// `count` in a row, cut into a power of two of `blocks` as even as can be. The first of each block
-/// acts for it.
+/// `count` ranks or sockets in a row, cut into `blocks`, a power of two, as evenly as possible. The
+/// first of each block acts for it.
 struct Cut {
     Rank count = 1;
     Rank blocks = 1;
@@ -86,15 +87,16 @@ struct Cut {
     }
 };
 
-/// Where sockets are not contiguous, ranks that combine in order take no notice of them.
+/// Returns the placement that sockets are taken from. Where sockets are not contiguous, ranks that
+/// combine in order take no notice of them.
 topo::Placement placement_for(const Facts& facts, const graph::Request& request) {
     return request.commutative || facts.shared.sockets_are_contiguous
                ? facts.placement
                : topo::Placement::one_host(request.rank_count);
 }
 
-/// One rank's part in one segment after the other. Partial results lie in slots: the one in slot i
-/// is what step i reads, that of the last step is the result.
+/// One rank's part, one segment after the other. Partial results lie in slots: step i reads the one
+/// in slot i, and the last step makes the result.
 class Dissemination {
   public:
     Dissemination(Builder& builder, const Facts& facts, const graph::Request& request)
@@ -129,7 +131,7 @@ class Dissemination {
         return {published, std::move(last)};
     }
 
-    /// Lets `other` read a value, and reads the result there.
+    /// Lets `other` read this rank's partial result, and reads the result there.
     void hand_over(const Segment& segment, Rank other, OpIds& last) {
         builder_.signal(other, last);
         const OpId ready = builder_.await(other);
@@ -157,8 +159,8 @@ class Dissemination {
         return ops;
     }
 
-    /// Makes what the first step reads. In place it lies in scratch, since the result will stand
-    /// where the contribution was.
+    /// Makes what the first step reads. In a request in place that is in scratch, since the result
+    /// will lie where the contribution was.
     OpId begin(const Segment& segment) {
         const Slice own = source(segment);
         if (within(socket_).size(position_) == 1) {
@@ -199,7 +201,8 @@ class Dissemination {
         }
     }
 
-    /// To those for whom this rank acts; `block` is that of the sockets, if it does so for them.
+    /// Lets the ranks for which this one acts read the result. `block` is the block of sockets for
+    /// which it acts, or kNoRank.
     void pass_on(const Segment& segment, Rank block, OpIds& last) {
         std::vector<Rank> others = handing_in();
         for (Rank i = 1; block != kNoRank && i < over_.size(block); ++i) {
@@ -215,7 +218,7 @@ class Dissemination {
         }
     }
 
-    /// The others of this rank's block.
+    /// Returns the other ranks of this rank's block.
     std::vector<Rank> handing_in() const {
         const auto block = sockets_.members(sockets_.own())
                                .subspan(static_cast<std::size_t>(within(socket_).first(position_)),
@@ -233,7 +236,7 @@ class Dissemination {
     }
     bool sockets_fold() const { return over_.count != over_.blocks; }
 
-    /// Where who acts there has what step `slot` reads.
+    /// Returns where the rank that acts for `position` of `socket` has what step `slot` reads.
     Slice held(const Segment& segment, Rank socket, Rank position, unsigned slot) const {
         if (slot == 0) {
             const bool made = request_.in_place || within(socket).size(position) > 1;
@@ -258,11 +261,11 @@ class Dissemination {
     const graph::Request& request_;
     Sockets sockets_;
     Rank positions_; ///< How many ranks of each socket act.
-    Cut over_;       ///< The sockets.
+    Cut over_;       ///< The sockets, in blocks.
     Rank socket_;
     Rank position_;
     Segments segments_;
-    unsigned fold_slot_; ///< What sockets make of what others hand in to them.
+    unsigned fold_slot_; ///< Slot of what a socket makes of its value and those handed in.
     unsigned steps_;
     std::vector<Slice> slots_;
 };

@@ -10,7 +10,7 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-// A segment's arrival at the first leader says that the segment before has been read everywhere.
+// When a segment arrives at the first leader, the segment before has been read everywhere.
 constexpr std::uint32_t kRotation = 1;
 // Two staging buffers and partial results.
 constexpr std::uint32_t kPlaces = 3;

@@ -1,7 +1,8 @@
 // Tiled allreduce: each rank combines one tile of all vectors, then reads the others' tiles. Li,
-// Hoefler and Snir (HPDC 2013), section 2.4: the naive order, in which all start with the same
-// vector, the cyclic one of Mamidala et al., in which each starts with its own. Or ranks send one
-// another their tiles: messages, which the sender copies out of its own cache.
+// Hoefler and Snir (HPDC 2013), section 2.4, have two orders: the naive one, in which all start
+// with the same vector, and the cyclic one of Mamidala et al., in which each starts with its own.
+// In a third variant ranks send one another their tiles, in messages that the sender copies out of
+// its own cache.
 #include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
@@ -12,16 +13,16 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// All ranks meet twice for each segment, or have one another's tiles at its end, so that one place
-// in each staging buffer is enough.
+// One place in each staging buffer is enough, since all ranks meet twice for each segment, or have
+// one another's tiles at its end.
 constexpr std::uint32_t kRotation = 1;
-/// What is done with each tile, and how it is passed on.
+/// How ranks read the vectors that they combine, and how they pass on their tiles.
 struct Variant {
     const char* name;
     bool cyclic;
     bool sends;
-    /// Two staging buffers, or, in place, one and the tile in scratch; who sends tiles publishes
-    /// none.
+    /// Places in staging memory: for two staging buffers, or, in place, for one and the tile in
+    /// scratch. Ranks that send tiles publish none.
     std::uint32_t places;
 };
 constexpr Variant kNaive = {"tiled_naive", false, false, 2};
@@ -46,7 +47,7 @@ double segment_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint
                                     count,
                                 bytes - tiles.bytes, vector_bytes);
     }
-    // Where ranks take turns, who waits for the next tile waits for one more.
+    // Where ranks take turns, a rank that waits for the next tile waits for one more turn.
     const double turns_ns =
         std::max(tiles.count - 2, 0) * turn_ns(facts.profile, facts.ranks_per_cpu);
     const Link link = host_link(facts);
@@ -54,7 +55,7 @@ double segment_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint
         return way.phase_ns(tiles.bytes, price::Source::fresh,
                             {.sends = sends, .takes = takes, .last_sent = sends});
     };
-    // The last message is one of the farthest.
+    // The last message goes one of the longest ways.
     return barrier_ns(facts) + combine_ns + turns_ns + phase_ns(link, 1, 1) +
            link.to_all_ns(1, count, [&](const Link& way) {
                return phase_ns(way, count - 1, tiles.count - 1) - phase_ns(way, 1, 1);
@@ -75,7 +76,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         });
     return oversubscribed_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-            // Nobody helps: receivers copy, as from staging buffers.
+            // Sender and receiver do not share copies: receivers copy, as from staging buffers.
             const double messages =
                 variant.sends ? static_cast<double>((count - 1) * segments.count()) : 0;
             return tiled_work_ns(work, request.rank_count, request.bytes) +
@@ -112,7 +113,8 @@ class TiledSegment {
         }
     }
 
-    /// Whose tile has come has read this rank's vector; who has no tile reads nothing.
+    /// Sends this rank's tile to all others and receives theirs. A rank whose tile has arrived has
+    /// read this rank's vector; a rank without a tile reads nothing.
     void exchange(OpIds& last) {
         const OpIds combined = last;
         for (Rank step = 1; step < team_.size(); ++step) {
@@ -135,8 +137,8 @@ class TiledSegment {
     Slice tile(Slice segment, Rank index) const {
         return tile_of(segment, index, team_.size(), request_.element_bytes);
     }
-    /// Where the result of a tile is read: in place it cannot be published, since it stands where
-    /// the contribution was.
+    /// Returns where the result of tile `index` is read. In place it cannot be published, since it
+    /// lies where the contribution was.
     Slice result(Rank index) const {
         const Slice published = tile(segment_.of(output()), index);
         return request_.in_place ? part(tile_scratch_, 0, published.length) : published;
@@ -199,7 +201,7 @@ constexpr Algorithm row(const char* summary, std::span<const Need> needs) {
 
 constexpr auto kNaiveNeeds = peer_needs(kSegmentsFit<kNaive.places>);
 constexpr auto kCyclicNeeds = peer_needs(kSegmentsFit<kCyclic.places>, kCommutative);
-/// In place, what a rank is sent stands where others still read its vector.
+/// In place, the tiles that a rank receives would lie where others still read its vector.
 constexpr auto kExchangeNeeds = peer_needs(kSegmentsFit<kExchange.places>, kNotInPlace);
 
 } // namespace

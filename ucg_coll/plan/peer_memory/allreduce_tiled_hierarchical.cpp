@@ -1,7 +1,7 @@
 // Hierarchical tiled allreduce: in each socket every rank combines one tile of the socket's
-// vectors; trees over the sockets, one for each tile, combine these; the results come down the same
-// trees and are read within sockets. Each tile crosses between two sockets once up and once down.
-// Li, Hoefler and Snir (HPDC 2013), section 2.4.
+// vectors. Trees over the sockets, one for each tile, combine these partial tiles; the results come
+// down the same trees and are read within sockets. Each tile crosses between two sockets once up
+// and once down. Li, Hoefler and Snir (HPDC 2013), section 2.4.
 #include "ucg_coll/plan/parts/knomial.hpp"
 #include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
@@ -13,8 +13,9 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-/// The ranks of a socket meet twice for each segment, and trees go up and down. In place the
-/// staging buffer of a segment's results is that of the next one's contributions, so there are two.
+/// Returns how many places a staging buffer has. One is enough, since the ranks of a socket meet
+/// twice for each segment, and trees go up and down. In place the staging buffer of a segment's
+/// results is that of the next segment's contributions, so there are two.
 std::uint32_t rotation(const graph::Request& request) {
     return request.in_place ? 2 : 1;
 }
@@ -56,8 +57,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
                              });
 }
 
-/// One rank's part in one segment after the other. Where sockets differ in size, as many ranks of
-/// each have a tile as the smallest has.
+/// One rank's part, one segment after the other. Where sockets differ in size, as many ranks of
+/// each socket have a tile as the smallest socket has ranks.
 class Hierarchy {
   public:
     Hierarchy(Builder& builder, const Facts& facts, const graph::Request& request)
@@ -101,7 +102,8 @@ class Hierarchy {
         last = {builder_.reduce(operands, partial(operands.front().length), last)};
     }
 
-    /// To the result in the first socket; else the parent may read the partial one.
+    /// Combines a tile up the tree over the sockets: to the result `target` in the first socket. In
+    /// other sockets it tells the parent, which reads the partial result.
     void combine_over_sockets(Slice target, OpIds& last) {
         const Slice own = partial(target.length);
         Slice sum = own;
@@ -124,7 +126,8 @@ class Hierarchy {
         }
     }
 
-    /// The tile comes down the tree; then children and the socket may read it here.
+    /// Copies the result of a tile from the parent in the tree, and lets the children and the ranks
+    /// of the socket read it here.
     void fetch(Slice target, OpIds& last) {
         if (node_.parent() != kNoRank) {
             const Rank from = colleague(node_.parent());
@@ -137,7 +140,7 @@ class Hierarchy {
         }
     }
 
-    /// The tiles of this socket's other ranks.
+    /// Copies the tiles of this socket's other ranks.
     void read_socket(Slice target, OpIds& last) {
         OpIds copies = last;
         for (Rank step = 1; step <= tiles_; ++step) {
@@ -154,7 +157,7 @@ class Hierarchy {
     Rank member(std::size_t socket, Rank index) const {
         return sockets_.members(socket)[static_cast<std::size_t>(index)];
     }
-    /// Who has the same tile in another socket.
+    /// Returns the rank that has the same tile in another socket.
     Rank colleague(Rank socket) const {
         return member(static_cast<std::size_t>(socket), sockets_.index());
     }

@@ -1,7 +1,7 @@
-// Broadcasts that the others read out of the root's memory. Li, Hoefler and Snir (HPDC 2013),
-// section 2.2: in one stage all read the root's vector; in two stages one rank of each socket does,
-// and the others of its socket read the copy that it made. Or each reads a block, which the
-// cheapest allgather brings to all.
+// Broadcasts in which the others read the root's memory. Li, Hoefler and Snir (HPDC 2013), section
+// 2.2: in one stage all read the root's vector; in two stages one rank of each socket reads it, and
+// the others of its socket read the copy that it made. Or each rank reads a block, and the cheapest
+// allgather brings all blocks to all ranks.
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
@@ -19,7 +19,8 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
     return segments_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
-/// `publishers` ranks are read by the others.
+/// Returns the time of a broadcast that takes `span_ns` where each rank has a processor, and in
+/// which others read `publishers` of the ranks.
 double oversubscribed_stages_ns(const Facts& facts, const graph::Request& request, double span_ns,
                                 unsigned publishers) {
     const double segments = static_cast<double>(segments_of(facts, request).count());
@@ -79,7 +80,8 @@ double read_allgather_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
     const Rank count = request.rank_count;
     const double there_and_back_ns = kScatterPeerRead.cost_ns(facts, scatter);
-    // Who has read, and told its parent, goes on; so does the root when it has told its children.
+    // A rank goes on once it has read and told its parent, and the root once it has told its
+    // children.
     const double back_ns = facts.ranks_per_cpu > 1 ? 0 : link.message_ns(0); // All turns count.
     // Of two ranks one reads a block and receives the other.
     const double taken_ns = count == 2 ? link.next_ns(scatter.bytes) : 0;

@@ -1,5 +1,5 @@
-// Collectives of blocks in which each rank reads what it is to have out of the others' memory: one
-// copy, by the rank that needs it. The motif of Li, Hoefler and Snir (HPDC 2013) without an
+// Collectives of blocks in which each rank reads the blocks that it needs out of the others'
+// memory, with a single copy. The motif is that of Li, Hoefler and Snir (HPDC 2013), without an
 // operator.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// While one segment is read the next is published.
+// While one segment is read, the next one is published.
 constexpr std::uint32_t kRotation = 2;
 
 std::uint64_t others(const graph::Request& request) {
@@ -32,17 +32,20 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
     return segments_for(facts.shared, request.bytes, 1, kRotation, kRotation);
 }
 
-/// A rank reads and writes all blocks, which its cache holds or does not.
+/// Returns the time per byte in which a rank copies blocks to its output. It reads and writes all
+/// blocks, which its cache may hold or not.
 double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
     return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
 }
 
-/// A rank reads of each of the others, which begin with other peers.
+/// Returns the time in which a rank reads `bytes` of each of the others. Each rank begins with
+/// another peer.
 double read_from_all_ns(const Facts& facts, std::uint64_t bytes) {
     return read_others_ns(facts, Readers::in_turn, bytes);
 }
 
-/// Each rank begins with another peer, so that each peer has one reader at a time.
+/// Returns the time of the allgather. Each rank begins with another peer, so that each peer has one
+/// reader at a time.
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     const Segments segments = segments_of(facts, request);
     const double span_ns =
@@ -145,8 +148,8 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
 // Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
 // staging buffer must hold.
 
-/// The staging buffer and `touched_bytes` of other memory pass through the caches, which hold them
-/// or do not.
+/// Returns the time to publish all blocks. The staging buffer and `touched_bytes` of other memory
+/// pass through the caches, which may hold them or not.
 double publish_all_ns(const Facts& facts, const graph::Request& request,
                       std::uint64_t touched_bytes) {
     if (facts.shared.buffers_mapped) {

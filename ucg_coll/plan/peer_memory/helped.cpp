@@ -1,7 +1,7 @@
 // Collectives whose ranks help one another (graph/helped.hpp): a program that computes between the
-// beginning and the end of a nonblocking call finds its part done by those who had nothing else to
-// do. All is there from the beginning, each rank's input and the place of its result, so everything
-// is one stage: a unit reads inputs, combines them in the order of ranks, and writes results.
+// beginning and the end of a nonblocking call finds its part done by ranks that had nothing else to
+// do. Each rank's input and the place of its result are there from the beginning, so everything is
+// one stage: a unit reads inputs, combines them in the order of ranks, and writes results.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -18,17 +18,20 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-/// A rank that comes back while a peer is at a unit waits for it.
+/// The most bytes of a unit. A rank that comes back while a peer does one of its units waits for
+/// that peer.
 constexpr std::uint64_t kUnitBytesMax = 64 << 10;
-/// What is combined stays in the cache of a core: so much of all operands and the result.
+/// The most bytes of all operands and the result of a unit, so that they stay in the cache of a
+/// core.
 constexpr std::uint64_t kUnitOperandsMax = 256 << 10;
 
-/// Units are whole elements, and cache lines.
+/// Returns the bytes of which units are multiples: whole elements and cache lines.
 std::uint64_t grain(const graph::Request& request) {
     return std::lcm(request.element_bytes, std::uint64_t{kCacheLine});
 }
 
-/// Of a part of so many bytes, with so many operands: at least two units.
+/// Returns the bytes of a unit of a part of `part_bytes` with `operands` operands. A part has at
+/// least two units if it is long enough.
 std::uint64_t unit_bytes(const graph::Request& request, std::uint64_t part_bytes,
                          std::uint64_t operands) {
     const std::uint64_t most = std::min(kUnitBytesMax, kUnitOperandsMax / (operands + 1));
@@ -41,6 +44,7 @@ std::uint64_t count_of(const graph::Request& request) {
     return static_cast<std::uint64_t>(request.rank_count);
 }
 
+/// Returns all ranks but `rank`, beginning with the next one.
 std::vector<Rank> all_but(const graph::Request& request, Rank rank) {
     std::vector<Rank> others;
     for (Rank step = 1; step < request.rank_count; ++step) {
@@ -49,8 +53,9 @@ std::vector<Rank> all_but(const graph::Request& request, Rank rank) {
     return others;
 }
 
-/// `parts(known)` adds the rank's own parts, which name the ranks `read`, after they are known to
-/// have begun, and returns what ends them. The parts of `readers` name this rank.
+/// Adds a rank's whole schedule. parts(known) adds the rank's own parts, which name the ranks
+/// `read` and come after the ops `known`, by which these ranks are known to have begun; it returns
+/// the ops that end the parts. `readers` are the ranks whose parts name this rank.
 template <typename Parts>
 graph::Schedule build(Builder& builder, const std::vector<Rank>& read,
                       const std::vector<Rank>& readers, Parts&& parts) {
@@ -78,7 +83,8 @@ struct CopiedBlock {
     Slice target;
 };
 
-/// Copies of equal length: a unit has a piece of each.
+/// Adds a part that copies blocks of equal length; a unit has a piece of each block. Returns the
+/// copies.
 std::vector<OpId> copy_part(Builder& builder, const graph::Request& request,
                             std::span<const CopiedBlock> blocks, std::span<const OpId> known) {
     const std::uint64_t length = blocks.front().target.length;
@@ -93,7 +99,8 @@ std::vector<OpId> copy_part(Builder& builder, const graph::Request& request,
     return copies;
 }
 
-/// Combines what all ranks have there, `own` here and `others` at the others, to `targets`.
+/// Adds a part that combines the vectors of all ranks, `own` of this rank and `others` of each
+/// other rank, and copies the result to `targets`. Returns the copies.
 std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, const Slice& own,
                               const Slice& others, std::span<const Slice> targets,
                               std::span<const OpId> known) {
@@ -114,10 +121,11 @@ std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, c
     return copies;
 }
 
-// What it costs: as many units as each rank does where all are there, in its own cache.
+// Prices, where all ranks are there, each does as many units as any other, and works in its own
+// cache.
 
-/// A copy of a unit of a vector of `vector_bytes` from rank to rank: where it lies in memory that
-/// all have mapped, as any copy, else by the kernel.
+/// Returns the time to copy a unit of a vector of `vector_bytes` from rank to rank: by an ordinary
+/// copy if the vector lies in memory that all have mapped, else by the kernel.
 double copy_unit_ns(const Facts& facts, std::uint64_t unit, std::uint64_t vector_bytes) {
     const double copy_ns =
         price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * vector_bytes));
@@ -126,8 +134,9 @@ double copy_unit_ns(const Facts& facts, std::uint64_t unit, std::uint64_t vector
                : std::max(copy_ns, cost::cma_ns(facts.profile.memory.cma, unit));
 }
 
-/// Combining a unit of all vectors and writing the result to `targets` ranks. What is mapped is
-/// combined where it lies; of the others whoever does a unit has one vector, and maybe one result.
+/// Returns the time to combine a unit of all vectors and write the result to `targets` ranks.
+/// Vectors in mapped memory are combined where they lie. Of other vectors, the rank that does the
+/// unit has one in its own memory, and maybe the place of one result; the kernel copies the rest.
 double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::uint64_t unit,
                       double targets) {
     const auto operands = static_cast<unsigned>(request.rank_count);
@@ -143,9 +152,10 @@ double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::ui
            (targets - 1) * copy_unit_ns(facts, unit, request.bytes);
 }
 
+/// The units of a part.
 struct Units {
-    std::uint64_t count = 1; ///< Of each part.
-    std::uint64_t bytes = 0; ///< Of one on average: the last is shorter.
+    std::uint64_t count = 1; ///< Units of each part.
+    std::uint64_t bytes = 0; ///< Average length of a unit; the last one is shorter.
 };
 
 Units units_of(const graph::Request& request, std::uint64_t part_bytes, std::uint64_t operands) {
@@ -156,8 +166,8 @@ Units units_of(const graph::Request& request, std::uint64_t part_bytes, std::uin
     return {count, divide_up(part_bytes, count)};
 }
 
-/// All do as many of the units of so many parts, and all tell all. Ranks that share processors have
-/// the work of several to do.
+/// Returns the time in which all ranks do equally many of the units of `parts` parts and tell one
+/// another. A processor that ranks share does the work of all of them.
 double shared_ns(const Facts& facts, const graph::Request& request, std::uint64_t parts,
                  const Units& units, double unit_ns) {
     const Link link = host_link(facts);
@@ -168,7 +178,8 @@ double shared_ns(const Facts& facts, const graph::Request& request, std::uint64_
            each * unit_ns * std::max(1.0, facts.ranks_per_cpu);
 }
 
-/// The root has nothing to do where all do their own; here it does as much as any other.
+/// If all ranks did only their own parts, the root would have nothing to do; here it does as much
+/// as any other.
 double bcast_ns(const Facts& facts, const graph::Request& request) {
     const Units units = units_of(request, request.bytes, 1);
     return shared_ns(facts, request, count_of(request) - 1, units,
@@ -196,7 +207,7 @@ double exchange_ns(const Facts& facts, const graph::Request& request) {
                           facts.profile.memory.cache_for(2 * all_bytes));
 }
 
-// The programs.
+// The schedules.
 
 graph::Schedule build_bcast(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kBcastHelped.name);
@@ -211,8 +222,8 @@ graph::Schedule build_bcast(const Facts& /*facts*/, const graph::Request& reques
     });
 }
 
-/// Only the root knows whether it is in place; others take its input for where its contribution
-/// is, which it tells them.
+/// Only the root knows whether it is in place. The others take its input for the place of its
+/// contribution, and the root tells them where that really is.
 graph::Schedule build_reduce(const Facts& /*facts*/, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kReduceHelped.name);
     if (rank != request.root) {
@@ -243,8 +254,9 @@ graph::Schedule build_allreduce(const Facts& /*facts*/, const graph::Request& re
     });
 }
 
-/// A part for each block that comes from another rank; `source(peer)` is where it has it. The own
-/// block goes along with the first of them: a part of its own would name nobody who helps.
+/// Adds a part for each block that comes from another rank, which has it at source(peer). The own
+/// block goes along with the first of them: a part with nothing else would name no other rank, and
+/// nobody could help with it.
 template <typename Source>
 graph::Schedule build_blocks(Builder& builder, const graph::Request& request, const Slice& own,
                              Source&& source) {
@@ -288,7 +300,7 @@ constexpr Need kFewRanks = {"at most 16 ranks", [](const Facts&, const graph::Re
 constexpr Need kOwnOperator = {
     "an operator of the library's own",
     [](const Facts&, const graph::Request& request) { return !request.foreign_operator; }};
-/// Two units at least, of each rank's part where a vector is divided among them.
+/// At least two units; where a vector is divided among the ranks, at least two of each rank's part.
 constexpr Need kLong = {"several cache lines, and elements, for each rank",
                         [](const Facts& /*facts*/, const graph::Request& request) {
                             const bool divided = request.collective == graph::Collective::allreduce;

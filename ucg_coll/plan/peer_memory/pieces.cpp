@@ -15,7 +15,8 @@ bool segments_fit(const Facts& facts, const graph::Request& request, std::uint32
 
 namespace {
 
-/// All signal all, in rounds; or all signal one member, which answers: fewer signals, one more
+/// The prices of a barrier by dissemination, in which all members signal all others in rounds, and
+/// by a tree, in which all signal one member, which answers: that has fewer signals and one more
 /// wait.
 struct CheapestBarrier {
     CheapestBarrier(const Facts& facts, Rank count)
@@ -105,7 +106,7 @@ double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
 }
 
 double copy_to_staging_ns(const Facts& facts, std::uint64_t bytes) {
-    // Segment by segment to staging buffers that stay in cache.
+    // Copies go segment by segment to staging buffers that stay in cache.
     const cost::CacheRates& staging_buffer =
         facts.profile.memory.cache_for(std::min(bytes, kSegmentBytesMax));
     const double source_per_byte_ns = facts.profile.memory.cache_for(2 * bytes).copy_per_byte_ns;

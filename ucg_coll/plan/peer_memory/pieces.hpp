@@ -1,7 +1,8 @@
-// What the algorithms share in which ranks of one host read one another's memory: Li, Hoefler and
-// Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013). Rows serve groups
-// of one host, pieces the ranks of each. Vectors are published segment by segment; whoever does not
-// reach a buffer in place reads a copy in a staging buffer.
+// What the algorithms have in common in which ranks of one host read one another's memory, after
+// Li, Hoefler and Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013).
+// The rows serve groups of one host, the pieces the ranks of each host. Vectors are published
+// segment by segment. A rank that does not reach a buffer in place reads a copy of it in a staging
+// buffer.
 #pragma once
 
 #include <array>
@@ -20,7 +21,8 @@ inline constexpr Need kStaging = {
     "staging memory that ranks share",
     [](const Facts& facts, const graph::Request&) { return facts.shared.staging_bytes > 0; }};
 
-/// Do `places` segments of a cache line's elements each fit the staging memory, if there is some?
+/// Returns whether `places` segments fit the staging memory if each has the elements of a cache
+/// line. True where there is no staging memory or no data.
 bool segments_fit(const Facts& facts, const graph::Request& request, std::uint32_t places);
 template <std::uint32_t places>
 inline constexpr Need kSegmentsFit = {"segments that fit the staging memory",
@@ -36,74 +38,84 @@ inline constexpr Need kSocketsInOrder = {"a commutative operator or sockets of c
                                                     facts.shared.sockets_are_contiguous;
                                          }};
 
-/// What it takes that ranks read one another's memory, and more.
+/// Returns the needs of every algorithm in which ranks read one another's memory, and `more`.
 template <typename... More>
 constexpr auto peer_needs(const More&... more) {
     return std::array{kOneHost, kSeveralRanks, kData, kStaging, more...};
 }
 
-/// All members know that all have arrived: by signals in as many rounds as are cheapest.
+/// After it, all members know that all have arrived. Members send signals, by dissemination or up
+/// and down a tree, whichever is cheaper.
 void barrier(graph::Builder& builder, const Facts& facts, const Team& team, OpIds& last);
+/// Returns the time of a barrier among all ranks.
 double barrier_ns(const Facts& facts);
-/// The same of the members of a socket.
+/// Returns the time of a barrier among the ranks of a socket.
 double socket_barrier_ns(const Facts& facts);
-/// Of oversubscribed_ns, a rank's part: while all ranks meet, those of a processor take turns and
-/// none has work. Of the meetings of a segment, one at least finds it so.
+/// Returns what `count` barriers of all ranks add to a rank's work, for oversubscribed_ns(). While
+/// all ranks meet, the ranks of a processor take turns, and none has other work. This is so in at
+/// least one of the barriers of each segment, so callers count one for each segment.
 double barriers_work_ns(const Facts& facts, std::uint64_t count);
 
-/// The node as a rank finds it that knows what is there: reading takes no signal.
+/// Returns the node as a rank sees it that knows that the data is there: its reads take no signal.
 cost::NodeModel known_node(const Facts& facts);
-/// Its widest level.
+/// Returns the widest level of known_node().
 inline cost::MemoryLevel known_level(const Facts& facts) {
     const cost::NodeModel node = known_node(facts);
     return node.sockets > 1 ? node.between : node.within;
 }
-/// Who else reads at the same time.
+/// Which ranks read at the same time.
 enum class Readers : std::uint8_t {
-    one,     ///< Nobody.
-    in_turn, ///< All ranks of the host, one of the others after the other; those of a socket come
-             ///< to those of another together.
-    at_once, ///< All ranks of the host, all of the others in one pass.
+    one,     ///< One rank.
+    in_turn, ///< All ranks of the host, each reading one peer after the other; the ranks of a
+             ///< socket come to those of another socket at the same time.
+    at_once, ///< All ranks of the host, each reading all peers in one pass.
 };
-/// A rank reads `bytes` of each of the others of its host, in one pass or one after the other, so
-/// that each has one reader at a time; those of a socket share the links to the others. It knows
-/// that they are there. Of all ranks that `part` reads.
+/// Returns the time in which a rank reads `bytes` of each other rank of its host: in one pass, or
+/// one after the other, so that each of them has one reader at a time. The ranks of a socket share
+/// the links to the other sockets. The rank knows that the bytes are there. `part` is the share of
+/// all ranks that read.
 double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes, double part = 1);
-/// The same of the others of its socket.
+/// Returns the time in which a rank reads `bytes` of each other rank of its socket.
 double read_socket_ns(const Facts& facts, std::uint64_t bytes);
-/// Reading for `read_ns` and combining so many operands in one pass; of the rank's own operand and
-/// its target `own_bytes` pass through its caches.
+/// Returns the time to combine `operands` of `bytes` each in one pass with reading all but one of
+/// them, which alone takes `read_ns`. Of the rank's own operand and its target, `own_bytes` pass
+/// through its caches.
 double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
                            std::uint64_t bytes, std::uint64_t own_bytes);
-/// The same of copying what is read to a part of a vector of `own_bytes`.
+/// Like read_and_combine_ns(), but copies the `bytes` that are read to a part of a vector of
+/// `own_bytes`.
 double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
                         std::uint64_t own_bytes);
 
-/// Copying to a staging buffer, which peers read last.
+/// Returns the time to copy `bytes` to a staging buffer, which peers were the last to read.
 double copy_to_staging_ns(const Facts& facts, std::uint64_t bytes);
-/// What is published is copied there; nothing is where peers reach it.
+/// Returns the time to publish `bytes`: that of copying them to a staging buffer, or 0 where peers
+/// reach buffers in place.
 double publish_ns(const Facts& facts, std::uint64_t bytes);
 
-/// How ranks of a socket combine: in rank order unless another will do.
+/// Returns the order in which the ranks of a socket combine: rank order, unless the operator allows
+/// another one.
 inline MemberOrder member_order(const graph::Request& request) {
     return request.commutative ? MemberOrder::by_place : MemberOrder::by_rank;
 }
 
-/// How many tiles of a segment have bytes, and how long they are.
+/// The tiles of a segment.
 struct Tiles {
-    Rank count = 1;
-    std::uint64_t bytes = 0;
+    Rank count = 1;          ///< Tiles that are not empty.
+    std::uint64_t bytes = 0; ///< Length of the longest tile.
 };
 Tiles tiles_of(std::uint64_t segment_bytes, Rank count);
-/// Each rank combines its tile of all ranks' vectors, as read_and_combine_ns().
+/// Returns the time in which each rank reads and combines its tile of all ranks' vectors.
+/// `operands` and `own_bytes` are those of read_and_combine_ns().
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
                        std::uint64_t own_bytes);
-/// Tile `index` of `count` of a segment: whole elements, and cache lines where elements fit them.
+/// Returns tile `index` of the `count` tiles of a segment. Tiles begin and end at whole elements
+/// and whole cache lines, or at the end of the segment.
 graph::Slice tile_of(graph::Slice segment, Rank index, Rank count, std::uint64_t element_bytes);
 
-/// The order in which a rank reads the vectors of a team: ranks rising, or, where the operator
-/// commutes and `cyclic`, from its own on, so that no vector is everybody's first (Mamidala et
-/// al.).
+/// Returns the order in which a rank reads the vectors of a team: by rising index, or, if `cyclic`,
+/// from its own on, so that no vector is everybody's first (Mamidala et al.). Reductions may be
+/// cyclic only if the operator commutes.
 std::vector<Rank> reading_order(const Team& team, bool cyclic);
 
 } // namespace ucg::plan

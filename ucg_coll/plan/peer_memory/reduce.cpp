@@ -1,5 +1,6 @@
-// Reductions in which ranks read one another's memory. Li, Hoefler and Snir (HPDC 2013), sections
-// 2.2 and 2.4: up n-ary trees over the sockets; or by tiles, which the root collects.
+// Reductions in which ranks read one another's memory, by Li, Hoefler and Snir (HPDC 2013),
+// sections 2.2 and 2.4. Vectors are combined up n-ary trees over the sockets, or by tiles, which
+// the root collects.
 #include "ucg_coll/plan/parts/oversubscription.hpp"
 #include "ucg_coll/plan/peer_memory/stages.hpp"
 
@@ -10,7 +11,7 @@ using graph::Builder;
 using graph::OpId;
 using graph::Slice;
 
-// While one segment is read the next is made.
+// While one segment is read, the next one is made.
 constexpr std::uint32_t kRotation = 2;
 // A staging buffer and partial results of as many segments.
 constexpr std::uint32_t kTreePlaces = 2 * kRotation;
@@ -55,7 +56,7 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
             read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
         const double combine_ns =
             combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes);
-        // Who has no tile to combine tells the root at once.
+        // A rank that has no tile to combine tells the root at once.
         const double told_ns = link.message_ns(0) - (tiles.count > 1 ? 0 : combine_ns);
         return barrier_ns(facts) + combine_ns + std::max(told_ns, link.take_ns()) +
                link.to_all_ns(operands - 2, request.rank_count,
@@ -75,7 +76,7 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
         });
 }
 
-/// One rank's part in one segment after the other.
+/// One rank's part, one segment after the other.
 class TiledReduce {
   public:
     TiledReduce(Builder& builder, const Facts& facts, const graph::Request& request)
@@ -106,7 +107,8 @@ class TiledReduce {
         return {shown, std::move(last)};
     }
 
-    /// Only the root knows whether it is in place, so it always shows a copy.
+    /// Lets the others read this rank's vector. Only the root knows whether it is in place, so it
+    /// always shows a copy.
     OpId show(const Segment& segment) {
         const Slice own = segment.of(contribution(builder_, request_));
         return is_root() ? builder_.copy(own, segment.scratch(roots_, segments_), segment.after)

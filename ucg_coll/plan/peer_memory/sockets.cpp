@@ -6,10 +6,10 @@
 namespace ucg::plan {
 namespace {
 
-/// The widest distance between two of a host's ranks.
+/// Returns the widest distance between two of a host's ranks.
 topo::Distance widest(const topo::Placement& placement, Ranks ranks) {
     topo::Distance widest = topo::Distance::core;
-    for (const Rank rank : ranks) { // The farthest from one is as far as any two.
+    for (const Rank rank : ranks) { // From one rank it is as far as between any two.
         widest = std::max(widest, placement.distance(ranks.front(), rank));
     }
     return widest;
@@ -28,8 +28,9 @@ std::vector<std::vector<Rank>> sockets_of(const topo::Placement& placement, std:
     return {{ranks.begin(), ranks.end()}};
 }
 
-/// By distance from the leader: it comes first, then who shares most with it. Those equally far
-/// from it stand together by what they share with one another.
+/// Sorts the members by their distance from the leader: the leader comes first, then those that
+/// share most with it. Members equally far from it stand together by what they share with one
+/// another.
 void sort_by_place(const topo::Placement& placement, std::vector<Rank>& members) {
     const Rank leader = members.front();
     const auto key = [&](Rank rank) {

@@ -69,7 +69,7 @@ Climb::Climb(graph::Builder& builder, const Sockets& sockets, const Segments& se
     }
 }
 
-/// Has that member of that socket any children, there or among the leaders?
+/// Returns whether member `index` of `socket` has any children, in its socket or among the leaders.
 bool Climb::combines(std::size_t socket, Rank index) const {
     const auto size = static_cast<Rank>(sockets_.members(socket).size());
     const KnomialNode within(size, 0, index, radix_);
@@ -147,7 +147,7 @@ double climb_by_segments_ns(const Facts& facts, const Segments& segments) {
     const double climb_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
         return climb_segment_ns(facts, radix, bytes, segments.total_bytes);
     });
-    // While one segment is combined the next is published.
+    // While one segment is combined, the next one is published.
     const double publish_all_ns = publish_ns(facts, segments.total_bytes);
     return publish_all_ns / static_cast<double>(segments.count()) + ends_ns +
            std::max(climb_ns, publish_all_ns);
@@ -155,12 +155,14 @@ double climb_by_segments_ns(const Facts& facts, const Segments& segments) {
 
 namespace {
 
-/// Down a tree and up again.
+/// Returns the time of signals down a tree and up again.
 double down_and_up_ns(const Link& link, Rank count) {
     return barrier_there_and_back_once_ns(link, count, barrier_tree_radix(link, count));
 }
 
-/// Signals down the stages and up again go on while data moves.
+/// Returns the time to publish all segments and to read them, which takes a rank `read_ns` in all,
+/// with signals down the stages and up again, which take `signals_ns`. Signals of all but one
+/// segment go on while data moves.
 double by_segments_ns(const Facts& facts, const Segments& segments, double read_ns,
                       double signals_ns) {
     const Link link = host_link(facts);

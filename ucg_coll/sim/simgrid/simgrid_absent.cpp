@@ -1,4 +1,4 @@
-// In place of simgrid_pricing.cpp where there is no SimGrid.
+// Replaces simgrid_pricing.cpp in builds without SimGrid.
 #include "ucg_coll/sim/simgrid/simgrid_pricing.hpp"
 
 namespace ucg::sim {

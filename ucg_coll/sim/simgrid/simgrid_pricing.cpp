@@ -34,13 +34,13 @@ void sleep(Picoseconds time) {
     }
 }
 
-/// What travels: who takes it in pays for that, and writes down when.
+/// What a message carries in SimGrid. The receiver pays for taking it in, and records when it did.
 struct Parcel {
     Picoseconds take = 0;
-    std::size_t transfer = 0; ///< Into Trace::transfers.
+    std::size_t transfer = 0; ///< Index into Trace::transfers.
 };
 
-/// What a rank shares, and the actors that wait for it.
+/// The flag slot of a rank, and the actors that wait for its share.
 struct FlagSlots {
     static constexpr Picoseconds kUnknown = -1;
     Picoseconds begin = 0;
@@ -58,12 +58,13 @@ struct World {
     Outcome outcome;
     Trace* trace;
     std::vector<s4u::ActorPtr> actors;
-    std::deque<Parcel> parcels; ///< Keeps them in their places.
+    std::deque<Parcel> parcels; ///< A deque, so that they stay where they are.
     std::map<std::tuple<Rank, Rank, bool>, s4u::Mailbox*> mailboxes;
     std::vector<FlagSlots> flag_slots;   ///< By rank.
     std::vector<std::uint64_t> readings; ///< By rank: how many read its memory now.
 
-    /// A mailbox with a receiver lets messages leave before they are asked for.
+    /// Returns the mailbox for messages or signals from one rank to another. It has a receiver, so
+    /// that messages leave before they are received.
     s4u::Mailbox* mailbox(Rank from, Rank to, bool is_signal) {
         s4u::Mailbox*& box = mailboxes[{from, to, is_signal}];
         if (box == nullptr) {
@@ -74,7 +75,7 @@ struct World {
     }
 };
 
-/// A rank's program as SimGrid's actor; see Run, which does the same by its own prices.
+/// A rank's program as an actor of SimGrid; see Run, which does the same by its own prices.
 class RankActor {
   public:
     RankActor(World& world, Rank rank)
@@ -142,7 +143,8 @@ class RankActor {
         }
     }
 
-    /// The sender learns of the arrival too, and nothing else is known of when it has left.
+    /// Records when the message of a slot was taken in, and when it arrived. When it has left is
+    /// not known but from its arrival, of which the sender learns, too.
     void note(const Slot& slot) {
         if (world_.trace == nullptr) {
             return;
@@ -206,8 +208,8 @@ class RankActor {
         const Picoseconds taking = to_picoseconds(
             flag_slot_lines_ns(world_.options.memory, distance, flag_slot.readers, bytes));
         sleep(taking);
-        record(Activity::Kind::look, start);
-        ++world_.outcome.look_count;
+        record(Activity::Kind::poll, start);
+        ++world_.outcome.poll_count;
         if (world_.trace != nullptr) {
             world_.trace->transfers.push_back({.from = owner,
                                                .to = rank_,
@@ -237,7 +239,7 @@ class RankActor {
         flag_slot.waiters.clear();
     }
 
-    /// And goes on to the next step.
+    /// Does what the step does, and goes on to the next step.
     void issue(const Step& step) {
         const std::uint64_t bytes = bytes_of(at_, program_);
         const Compute& prices = world_.options.compute;
@@ -306,7 +308,7 @@ class RankActor {
                 false};
     }
 
-    /// Own work, or as long as it takes to read peers' memory.
+    /// Computes for `own_ns`, or for as long as reading peers' memory takes, if that is longer.
     void compute(Activity::Kind kind, double own_ns) {
         const Picoseconds start = now();
         const Step& step = program_.steps[at_.step];
@@ -333,14 +335,15 @@ class RankActor {
     const LoweredSchedule& program_;
     Rank rank_;
     graph::Position at_;
-    std::uint32_t op_ = 0; ///< The schedule's op that it is at.
+    std::uint32_t op_ = 0; ///< The schedule's op that the rank has come to.
     bool has_finished_ = false;
     std::vector<Slot> slots_;
 };
 
-/// Fluid sharing of links at their nominal latency and bandwidth: without the factors that SimGrid
-/// fits to TCP, and to a millionth of a microsecond, where it would round to ten microseconds.
-/// Between ranks of one host messages cost what Options::network says.
+/// Returns the arguments by which SimGrid lets messages share links like fluids, at the links'
+/// nominal latency and bandwidth: without the factors that it fits to TCP, and rounding to a
+/// millionth of a microsecond instead of ten microseconds. Messages between ranks of one host cost
+/// what Options::network says.
 std::vector<std::string> arguments_for(const Options& options) {
     constexpr std::uint64_t kLong = 1 << 20;
     const auto time_ns = [&](std::uint64_t bytes) {
@@ -349,7 +352,7 @@ std::vector<std::string> arguments_for(const Options& options) {
     };
     const double latency_ns = time_ns(0);
     const double per_byte_ns = (time_ns(kLong) - latency_ns) / static_cast<double>(kLong);
-    constexpr double kLeastPerByteNs = 1e-6; // As good as nothing, and its inverse is finite.
+    constexpr double kLeastPerByteNs = 1e-6; // Nearly nothing, with an inverse that is finite.
     return {
         "ucg_sim",
         "--log=root.thresh:error",
@@ -370,7 +373,8 @@ std::vector<s4u::Host*> hosts_in_order(const s4u::Engine& engine) {
     return hosts;
 }
 
-/// Is there a way between all hosts that messages go between? SimGrid would abort for want of it.
+/// Checks that there is a route between all hosts between which messages go. SimGrid would abort
+/// without one.
 Status check_routes(const World& world, const std::vector<s4u::Host*>& hosts) {
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
     for (std::size_t rank = 0; rank < world.programs.size(); ++rank) {
@@ -403,7 +407,7 @@ Status simulate(World& world, const std::string& platform) {
     argv.push_back(nullptr);
     s4u::Engine engine(&argc, argv.data());
     engine.load_platform(platform);
-    engine.seal_platform(); // There are no routes before.
+    engine.seal_platform(); // There are no routes before this.
     const std::vector<s4u::Host*> hosts = hosts_in_order(engine);
     if (hosts.size() < world.placement.host_count()) {
         return failure(Code::invalid_argument, "{}: {} hosts, but the ranks are on {}", platform,
@@ -448,7 +452,7 @@ class SimGridPricing final : public Pricing {
         if (std::exchange(has_run, true)) {
             return Status(Code::unsupported, "SimGrid simulates once in a process");
         }
-        if (!std::ifstream(platform_).good()) { // Of which SimGrid would abort.
+        if (!std::ifstream(platform_).good()) { // SimGrid would abort.
             return failure(Code::io_error, "{}: cannot be read", platform_);
         }
         // Ranks that wait for one another would make SimGrid abort.

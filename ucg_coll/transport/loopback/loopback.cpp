@@ -109,7 +109,8 @@ void LoopbackTransport::deliver(Arrival& arrival, Message& recv) {
     recv.state = MessageState::done;
 }
 
-/// The next part: some cache lines, or, in the end, what is less than that, where it was to go.
+/// Gives out the next part of a message: some cache lines. What is less than a line, in the end, is
+/// copied to where the message was to go.
 void LoopbackTransport::give_out(Message& recv) {
     const auto found = std::find_if(parts_.begin(), parts_.end(),
                                     [&](const Parts& parts) { return parts.recv == &recv; });
@@ -127,7 +128,7 @@ void LoopbackTransport::give_out(Message& recv) {
     parts_.erase(found);
 }
 
-/// Others may be late.
+/// Under random delivery the next part may be late.
 void LoopbackTransport::take_part(Message& message) {
     UCG_ASSERT(message.state == MessageState::part);
     message.moved += message.part_bytes;
@@ -150,7 +151,7 @@ unsigned LoopbackTransport::give_out_some() {
 }
 
 /// Completes that posted receive, or an earlier one that matches the same messages, if one of these
-/// has arrived.
+/// has arrived. Returns whether it did.
 bool LoopbackTransport::deliver_one(const Message& recv) {
     const auto arrival =
         std::find_if(arrivals_.begin(), arrivals_.end(),
@@ -215,53 +216,55 @@ SharedBuffer LoopbackTransport::peer_buffer(Rank owner, graph::BufferKind buffer
                                       : SharedBuffer{};
 }
 
-bool LoopbackTransport::share(const FlagSlotTurn& turn, const std::byte* data,
+bool LoopbackTransport::share(const FlagSlotSequence& sequence, const std::byte* data,
                               std::uint64_t bytes) {
     UCG_ASSERT(bytes <= kFlagSlotBytes);
     const bool room =
         std::all_of(fabric_.ports_.begin(), fabric_.ports_.end(), [&](const auto& peer) {
-            return peer.get() == this || turn.turn < peer->done_ + kFlagSlotDepth;
+            return peer.get() == this || sequence.sequence < peer->done_ + kFlagSlotDepth;
         });
     if (!room) {
         return false;
     }
-    Slot& slot = slots_[turn.turn % kFlagSlotDepth];
-    UCG_ASSERT(slot.after < turn.turn + 1);
-    slot.after = turn.turn + 1;
-    slot.sequence = turn.sequence;
-    slot.plan = turn.plan;
+    Slot& slot = slots_[sequence.sequence % kFlagSlotDepth];
+    UCG_ASSERT(slot.after < sequence.sequence + 1);
+    slot.after = sequence.sequence + 1;
+    slot.collective = sequence.collective;
+    slot.plan = sequence.plan;
     slot.bytes.assign(data, data + bytes);
     std::fill(slot.arrived.begin(), slot.arrived.end(), fabric_.delivery_ == Delivery::immediate);
     return true;
 }
 
-std::size_t LoopbackTransport::look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
-                                    const std::byte** places) {
+std::size_t LoopbackTransport::poll(const FlagSlotSequence& sequence,
+                                    std::span<const FlagSlotRead> reads, const std::byte** places) {
     std::size_t seen = 0;
-    while (seen < reads.size() && (places[seen] = look_at(turn, reads[seen])) != nullptr) {
+    while (seen < reads.size() && (places[seen] = look_at(sequence, reads[seen])) != nullptr) {
         ++seen;
     }
     return seen;
 }
 
-/// Each look may be the one that sees it, apart for each reader.
-const std::byte* LoopbackTransport::look_at(const FlagSlotTurn& turn, const FlagSlotRead& read) {
+/// Under random delivery any look may be the one that sees the share; each reader sees it by
+/// itself.
+const std::byte* LoopbackTransport::look_at(const FlagSlotSequence& sequence,
+                                            const FlagSlotRead& read) {
     UCG_ASSERT(read.owner != rank_ && read.owner >= 0 && read.owner < fabric_.rank_count() &&
-               turn.turn >= done_);
-    Slot& slot = fabric_.transport(read.owner).slots_[turn.turn % kFlagSlotDepth];
-    if (slot.after != turn.turn + 1) {
+               sequence.sequence >= done_);
+    Slot& slot = fabric_.transport(read.owner).slots_[sequence.sequence % kFlagSlotDepth];
+    if (slot.after != sequence.sequence + 1) {
         return nullptr;
     }
-    UCG_ASSERT(slot.sequence == turn.sequence && slot.plan == turn.plan);
+    UCG_ASSERT(slot.collective == sequence.collective && slot.plan == sequence.plan);
     UCG_ASSERT(read.bytes <= slot.bytes.size());
     const auto self = static_cast<std::size_t>(rank_);
     slot.arrived[self] = slot.arrived[self] || fabric_.random_() % 2 == 0;
     return slot.arrived[self] ? slot.bytes.data() : nullptr;
 }
 
-void LoopbackTransport::finish(std::uint64_t turn) {
-    UCG_ASSERT(turn >= done_);
-    done_ = turn;
+void LoopbackTransport::finish(std::uint64_t sequence) {
+    UCG_ASSERT(sequence >= done_);
+    done_ = sequence;
 }
 
 } // namespace ucg::transport

@@ -22,7 +22,7 @@ enum class Delivery : std::uint8_t {
 
 class LoopbackTransport;
 
-/// What connects the ranks. Single-threaded.
+/// What connects the ranks. To be used by one thread.
 class LoopbackFabric {
   public:
     LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed = 1);
@@ -33,18 +33,19 @@ class LoopbackFabric {
     Rank rank_count() const { return static_cast<Rank>(ports_.size()); }
     LoopbackTransport& transport(Rank rank) { return *ports_[static_cast<std::size_t>(rank)]; }
 
-    /// Every route of `rank` leads through its loopback transport.
+    /// Returns the routes of `rank`, which all lead through its loopback transport.
     std::vector<Transport*> routes(Rank rank) const;
 
     /// Do ranks reach one another's buffers in place, or only what was copied to staging buffers?
-    /// Asked for each buffer that `owner` exposes, each time. In place until this is called.
+    /// Asked each time for each buffer that `owner` exposes. They reach them in place until
+    /// map_buffers() is called.
     using Reach = std::function<bool(Rank owner)>;
     void map_buffers(Reach reach) { reach_ = std::move(reach); }
     void map_buffers(bool buffers_mapped) {
         reach_ = [buffers_mapped](Rank) { return buffers_mapped; };
     }
 
-    /// Are there messages posted or buffered and not delivered?
+    /// Is no message posted or buffered that has not been delivered?
     bool quiet() const;
 
   private:
@@ -75,27 +76,28 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Flag
 
     FlagSlots* flag_slots() override { return this; }
     std::uint64_t bytes_max() const override { return kFlagSlotBytes; }
-    bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) override;
-    std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
+    bool share(const FlagSlotSequence& sequence, const std::byte* data,
+               std::uint64_t bytes) override;
+    std::size_t poll(const FlagSlotSequence& sequence, std::span<const FlagSlotRead> reads,
                      const std::byte** places) override;
     std::size_t exchange(const FlagSlotExchange& exchange) override {
         return exchange_by_parts(exchange);
     }
-    void finish(std::uint64_t turn) override;
+    void finish(std::uint64_t sequence) override;
     bool broken() const override { return false; }
 
-    /// The longest share, and how many turns a rank may be ahead of its peers: few, so that tests
+    /// The longest share, and how many numbers a rank may be ahead of its peers: few, so that tests
     /// have ranks that wait for room.
     static constexpr std::uint64_t kFlagSlotBytes = 8 << 10;
     static constexpr std::size_t kFlagSlotDepth = 4;
 
-    /// Of each rank; touched only where it is used.
+    /// Staging memory of each rank; allocated only where it is used.
     static constexpr std::uint64_t kStagingBytes = 1 << 20;
 
   private:
     friend class LoopbackFabric;
 
-    const std::byte* look_at(const FlagSlotTurn& turn, const FlagSlotRead& read);
+    const std::byte* look_at(const FlagSlotSequence& sequence, const FlagSlotRead& read);
 
     // A message on its way to this rank. `origin` is null once the sender was told "done".
     struct Arrival {
@@ -122,9 +124,9 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Flag
         Message* recv = nullptr;
         std::vector<std::byte> bytes;
     };
-    std::vector<Parts> parts_;     // What is given out part by part.
+    std::vector<Parts> parts_;     // Messages that are given out part by part.
     std::vector<Message*> posted_; // Receives, in the order of posting.
-    std::vector<Message*> visits_; // The same at random.
+    std::vector<Message*> visits_; // The posted receives in random order.
     struct FreeStaging {
         void operator()(std::byte* memory) const;
     };
@@ -136,14 +138,14 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Flag
     std::unique_ptr<std::byte, FreeStaging> staging_;
 
     struct Slot {
-        std::uint64_t after = 0; ///< One more than the turn that it holds; 0: none.
-        std::uint32_t sequence = 0;
+        std::uint64_t after = 0; ///< One more than its sequence number; 0: it is empty.
+        std::uint32_t collective = 0;
         std::uint16_t plan = 0;
         std::vector<std::byte> bytes;
-        std::vector<bool> arrived; ///< By reader: what has been seen stays.
+        std::vector<bool> arrived; ///< Index: reader; has it seen the share? Then it stays seen.
     };
     std::array<Slot, kFlagSlotDepth> slots_; ///< The own flag slot.
-    std::uint64_t done_ = 0;                 ///< This rank looks at no earlier turn of others.
+    std::uint64_t done_ = 0;                 ///< This rank looks at no share below this number.
 };
 
 } // namespace ucg::transport

@@ -9,6 +9,7 @@
 
 namespace ucg::transport {
 
+/// A set of numbers below `universe`, in no order.
 class ActiveSet {
   public:
     explicit ActiveSet(std::size_t universe) : place_(universe, kAbsent) {
@@ -22,8 +23,8 @@ class ActiveSet {
         }
     }
 
-    /// The last member takes the place of `item`: a visit from the last to the first may remove the
-    /// member it is at.
+    /// Removes a member. The last one takes its place, so a visit from the last to the first may
+    /// remove the member at which it is. REQUIRES: `item` is a member.
     void remove(std::uint32_t item) {
         UCG_DEBUG_ASSERT(place_[item] != kAbsent);
         const std::uint32_t place = place_[item];
@@ -47,7 +48,7 @@ class ActiveSet {
     static constexpr std::uint32_t kAbsent = ~std::uint32_t{0};
 
     std::vector<std::uint32_t> members_;
-    std::vector<std::uint32_t> place_; ///< Of each item in members_.
+    std::vector<std::uint32_t> place_; ///< By number: its index in members_.
 };
 
 } // namespace ucg::transport

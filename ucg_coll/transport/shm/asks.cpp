@@ -6,6 +6,7 @@
 
 namespace ucg::transport {
 
+/// Begins, continues or ends the copy of these bytes.
 Asks::Answer Asks::step(const Place& place, std::byte* here, std::uint64_t bytes, bool writes,
                         bool& asked) {
     if (!busy_) {
@@ -41,7 +42,8 @@ Asks::Answer Asks::step(const Place& place, std::byte* here, std::uint64_t bytes
     return Answer::later;
 }
 
-/// The word last: who acquires it finds the rest, and the count leads there.
+/// Asks for the next piece. Stores the word last: a rank that acquires it finds the rest. The count
+/// in the asked rank's head makes it look.
 void Asks::ask(const std::byte* here, std::uint64_t bytes) {
     piece_ = std::min(bytes - done_, kRoomBytes);
     if (writes_) {
@@ -59,6 +61,7 @@ void Asks::ask(const std::byte* here, std::uint64_t bytes) {
     sites_[place_.index].head->asks.fetch_add(1, std::memory_order_release);
 }
 
+/// Answers an ask: copies between the own buffer and the asker's memory in `segment`.
 void Asks::copy(const Ask& ask, std::byte* buffer, std::byte* segment) {
     std::byte* const there = segment + ask.place;
     if (ask.writes != 0) {

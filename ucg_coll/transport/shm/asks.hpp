@@ -13,42 +13,45 @@
 
 namespace ucg::transport {
 
+/// One rank's asks of its peers, and its answers to theirs.
 class Asks {
   public:
-    /// Where a rank of the host is mapped here.
+    /// Where the memory of a rank of the host is mapped here.
     struct Site {
         std::byte* segment = nullptr;
         RegionHead* head = nullptr;
     };
 
-    /// `self`: the own index. `heap`: the own one; it must outlive this.
+    /// `self` is the own index on the host, `heap` the own heap, which must outlive this.
     Asks(std::vector<Site> sites, std::uint32_t self, shm::Heap& heap)
         : sites_(std::move(sites)), self_(self), heap_(heap) {}
 
     /// Bytes of a peer's buffer.
     struct Place {
-        std::uint32_t index = 0; ///< The peer.
+        std::uint32_t index = 0; ///< Of the peer, on the host.
         graph::BufferKind buffer = graph::BufferKind::input;
-        std::uint32_t sequence = 0;
-        std::uint64_t offset = 0;
+        std::uint32_t sequence = 0; ///< Of the collective.
+        std::uint64_t offset = 0;   ///< In the buffer.
 
         bool operator==(const Place&) const = default;
     };
 
     enum class Answer : std::uint8_t { yes, later, no_memory };
-    /// To be called again with the same arguments until it is not `later`: one place at a time is
-    /// asked for, others wait. `asked`: somebody may have to be woken.
+    /// Has a peer copy bytes of its buffer to `to`. To be called again with the same arguments
+    /// until it does not return `later`: one place at a time is asked for, others wait. Sets
+    /// `asked` if it has asked the peer, who may have to be woken.
     Answer read(const Place& from, std::byte* to, std::uint64_t bytes, bool& asked) {
         return step(from, to, bytes, false, asked);
     }
+    /// Like read(), but has the peer copy `from` to its buffer.
     Answer write(const Place& to, const std::byte* from, std::uint64_t bytes, bool& asked) {
         return step(to, const_cast<std::byte*>(from), bytes, true, asked);
     }
 
-    /// Has a peer asked since the last answer()?
+    /// Returns whether a peer has asked since the last answer().
     bool asked() const { return asks().load(std::memory_order_acquire) != seen_; }
-    /// Copies what peers have asked for. `own(sequence, buffer)`: the own buffer, null if that
-    /// collective is not in progress here. Returns how many were answered.
+    /// Copies what peers have asked for. `own(sequence, buffer)` returns the own buffer, null if
+    /// that collective is not in progress here. Returns how many asks were answered.
     template <typename Own>
     unsigned answer(Own own) {
         seen_ = asks().load(std::memory_order_acquire);
@@ -59,7 +62,7 @@ class Asks {
             // answered, or the word of a later one has come with a later answer.
             const std::uint64_t answered_word = ask.answered.load(std::memory_order_acquire);
             const std::uint64_t word = ask.word.load(std::memory_order_acquire);
-            // Else it is another's, which may change it at any time.
+            // An ask of another rank may be changed by its asker at any time.
             if ((word & kIndexMask) != self_ || word >> kIndexBits == 0 || word == answered_word) {
                 continue;
             }
@@ -73,7 +76,7 @@ class Asks {
         return answered;
     }
 
-    /// The memory by which it goes; peers may look there until they end.
+    /// Gives away the memory through which bytes go; peers may look there until they end.
     shm::Lease give_back() { return std::move(room_); }
 
   private:
@@ -90,14 +93,14 @@ class Asks {
     std::vector<Site> sites_;
     std::uint32_t self_;
     shm::Heap& heap_;
-    shm::Lease room_;
-    bool busy_ = false; ///< Then the rest says with what.
+    shm::Lease room_;   ///< Through which bytes go to and from peers.
+    bool busy_ = false; ///< A read() or write() is not over; these say which.
     bool writes_ = false;
     Place place_;
-    std::uint64_t done_ = 0;  ///< Bytes.
-    std::uint64_t piece_ = 0; ///< Asked for.
-    std::uint64_t word_ = 0;  ///< The latest ask's.
-    std::uint64_t seen_ = 0;
+    std::uint64_t done_ = 0;  ///< Bytes of it that are copied.
+    std::uint64_t piece_ = 0; ///< Bytes that the peer was asked for last.
+    std::uint64_t word_ = 0;  ///< Ask::word of the latest ask.
+    std::uint64_t seen_ = 0;  ///< The own RegionHead::asks at the last answer().
 };
 
 } // namespace ucg::transport

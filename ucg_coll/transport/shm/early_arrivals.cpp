@@ -8,13 +8,13 @@
 namespace ucg::transport {
 namespace {
 
-/// As many collectives of a group are outstanding at most.
+/// So many are kept at most: as many as collectives of a group are outstanding.
 constexpr std::size_t kCountMax = 64;
-constexpr std::uint64_t kBytesMax = 256 << 10;
+constexpr std::uint64_t kBytesMax = 256 << 10; ///< And so many bytes of their data.
 
 } // namespace
 
-/// The smallest that has the room, else the smallest of all, which gets it.
+/// Takes the smallest that has the room, else the smallest of all, which gets the room.
 std::unique_ptr<EarlyArrival> SpareArrivals::take(std::uint64_t bytes) {
     const auto found =
         std::min_element(kept_.begin(), kept_.end(), [bytes](const auto& a, const auto& b) {

@@ -1,5 +1,5 @@
-// The own flag slot and those of all peers of the host: what is shared, who is told, and when to
-// suspect that a peer does something else.
+// The own flag slot and those of all peers of the host: what is shared, which peers are woken, and
+// when to suspect that a peer does something else.
 #pragma once
 
 #include <atomic>
@@ -15,60 +15,62 @@
 
 namespace ucg::transport {
 
-/// What waits in vain looks after so many looks for a peer that runs another collective: seldom
-/// enough to cost nothing, and long before anybody falls asleep. A prime: of several turns that are
+/// After so many looks in vain a rank asks whether the peer runs another collective: seldom enough
+/// to cost nothing, and long before anybody falls asleep. A prime: of several shares that are
 /// looked at one after the other each has its time to ask.
-inline constexpr std::uint32_t kLooksInVain = 1021;
-/// The same of a rank that sleeps for milliseconds between its looks.
-inline constexpr std::uint32_t kLooksAsleep = 31;
+inline constexpr std::uint32_t kPollsInVain = 1021;
+/// Like kPollsInVain, for a rank that sleeps for milliseconds between its looks.
+inline constexpr std::uint32_t kPollsAsleep = 31;
 
-/// The name of a turn, which contradict() compares with that of a message.
-inline std::uint64_t stamp_of(const FlagSlotTurn& turn) {
-    return (std::uint64_t{turn.sequence} << 32) | (std::uint64_t{turn.plan} << 1U);
+/// Returns the name of a collective that uses the flag slots, which contradict() compares with the
+/// tag of a message.
+inline std::uint64_t stamp_of(const FlagSlotSequence& sequence) {
+    return (std::uint64_t{sequence.collective} << 32) | (std::uint64_t{sequence.plan} << 1U);
 }
 
+/// What a rank does with the flag slots of its host. Peers are named by their index on the host.
 class FlagSlotRoom {
   public:
-    /// `lines`: of all flag slots, as mapped here. `buffers`: the own ones. Peers are named by
-    /// their index on the host.
+    /// `lines` are those of all flag slots, as mapped here; `buffers` are the own ones.
     FlagSlotRoom(const shm::FlagSlotShape& shape, std::uint32_t self, std::byte* lines,
                  std::byte* buffers, shm::Heap& heap)
         : heap_(&heap), writer_(lines, shape, self, buffers), shape_(shape), lines_(lines, shape),
           peers_(shape.ranks) {}
 
-    /// `buffers` and `bell`: the peer's, as mapped here.
+    /// Makes a peer known: `buffers` and `bell` are the peer's, as mapped here.
     void connect(std::uint32_t index, const std::byte* buffers, shm::Doorbell& bell) {
         peers_[index].buffers = buffers;
         bells_.push_back(&bell);
     }
 
-    bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) {
-        waits_for_room_ = !writer_.has_room(turn.turn);
-        if (waits_for_room_ || (!writer_.prepared(bytes) && !prepare(turn, bytes))) {
+    /// FlagSlots::share(). Wakes peers that sleep.
+    bool share(const FlagSlotSequence& sequence, const std::byte* data, std::uint64_t bytes) {
+        waits_for_room_ = !writer_.has_room(sequence.sequence);
+        if (waits_for_room_ || (!writer_.prepared(bytes) && !prepare(sequence, bytes))) {
             return false;
         }
-        writer_.write(turn.turn, stamp_of(turn), data, bytes);
+        writer_.write(sequence.sequence, stamp_of(sequence), data, bytes);
         ring(shm::Awaits::message);
         return true;
     }
 
-    /// FlagSlots::look(). Stops at a peer that has shared nothing in that turn, something of
-    /// another collective, or less. `index_of(rank)` is the peer's index.
+    /// FlagSlots::poll(). Stops at a peer that has shared nothing under that sequence number,
+    /// something of another collective, or less. `index_of(rank)` is the peer's index.
     template <typename IndexOf>
-    std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
+    std::size_t poll(const FlagSlotSequence& sequence, std::span<const FlagSlotRead> reads,
                      const std::byte** places, IndexOf index_of) const {
-        const std::uint64_t own = stamp_of(turn);
-        const shm::FlagSlot* const slots = lines_.slots(turn.turn);
-        const shm::FlagSlot* const ahead = lines_.slots(turn.turn + kTurnsAhead);
+        const std::uint64_t own = stamp_of(sequence);
+        const shm::FlagSlot* const slots = lines_.slots(sequence.sequence);
+        const shm::FlagSlot* const ahead = lines_.slots(sequence.sequence + kSequencesAhead);
         std::size_t seen = 0;
         for (; seen < reads.size(); ++seen) {
             const std::uint32_t index = index_of(reads[seen].owner);
             const shm::FlagSlot& slot = slots[index];
-            if (!slot.holds(turn.turn) || !fits(slot, own, reads[seen].bytes)) {
+            if (!slot.holds(sequence.sequence) || !fits(slot, own, reads[seen].bytes)) {
                 break;
             }
             if (slot.bytes > shm::kFlagSlotInlineBytes) {
-                places[seen] = reader(index).data(turn.turn);
+                places[seen] = reader(index).data(sequence.sequence);
             } else {
                 places[seen] = slot.payload.data();
                 __builtin_prefetch(&ahead[index]);
@@ -77,27 +79,27 @@ class FlagSlotRoom {
         return seen;
     }
 
-    /// Does nothing hold up a short share?
+    /// Returns whether the share is short and nothing holds it up.
     bool exchanges_at_once(const FlagSlotExchange& exchange) const {
-        return writer_.writes_at_once(exchange.turn.turn, exchange.bytes);
+        return writer_.writes_at_once(exchange.sequence.sequence, exchange.bytes);
     }
-    /// From now on never.
+    /// From now on exchanges_at_once() returns false.
     void never_at_once() { writer_.never_at_once(); }
-    /// FlagSlots::exchange(), which calls nothing, so that it takes few instructions. Less than
-    /// there are reads: look() is still to be called. Afterwards wakes() tells whether to wake()
-    /// peers. REQUIRES: exchanges_at_once(exchange).
+    /// FlagSlots::exchange() without a call, so that it takes few instructions. If it returns less
+    /// than there are reads, poll() is still to be called. Afterwards wakes() tells whether to
+    /// wake() peers. REQUIRES: exchanges_at_once(exchange).
     template <typename IndexOf>
     std::size_t exchange_at_once(const FlagSlotExchange& exchange, IndexOf index_of) {
-        const std::uint64_t turn = exchange.turn.turn;
-        const std::uint64_t own = stamp_of(exchange.turn);
-        shm::FlagSlot* const slots = lines_.slots(turn);
-        writer_.write_at_once(slots, turn, own, exchange.data, exchange.bytes);
+        const std::uint64_t sequence = exchange.sequence.sequence;
+        const std::uint64_t own = stamp_of(exchange.sequence);
+        shm::FlagSlot* const slots = lines_.slots(sequence);
+        writer_.write_at_once(slots, sequence, own, exchange.data, exchange.bytes);
         const std::size_t count = exchange.reads.size();
         std::uint32_t looks = exchange.looks;
         for (std::size_t i = 0; i < count; ++i) {
             const FlagSlotRead& read = exchange.reads.data()[i];
             const shm::FlagSlot& slot = slots[index_of(read.owner)];
-            if (!comes(slot, turn, looks) || !fits(slot, own, read.bytes) ||
+            if (!comes(slot, sequence, looks) || !fits(slot, own, read.bytes) ||
                 slot.bytes > shm::kFlagSlotInlineBytes) {
                 return i;
             }
@@ -106,38 +108,42 @@ class FlagSlotRoom {
         return count;
     }
 
-    /// Looks for what an exchange reads as often as it may; look() then says what is there.
+    /// Looks for what an exchange reads as often as `exchange.looks` allows, until all is there;
+    /// poll() then says what is.
     template <typename IndexOf>
     void look_for(const FlagSlotExchange& exchange, IndexOf index_of) const {
-        const shm::FlagSlot* const slots = lines_.slots(exchange.turn.turn);
+        const shm::FlagSlot* const slots = lines_.slots(exchange.sequence.sequence);
         std::uint32_t looks = exchange.looks;
         for (const FlagSlotRead& read : exchange.reads) {
-            if (!comes(slots[index_of(read.owner)], exchange.turn.turn, looks)) {
+            if (!comes(slots[index_of(read.owner)], exchange.sequence.sequence, looks)) {
                 return;
             }
         }
     }
 
-    /// Do peers sleep, so that who has shared something must tell them? After the share.
+    /// Returns whether threads of the host's ranks sleep, so that a rank that has shared something
+    /// must wake() them. To be called after the share.
     bool wakes() const {
         // As the doorbell itself: the store before, the load after.
         std::atomic_signal_fence(std::memory_order_seq_cst);
         return lines_.sleepers().count.load(std::memory_order_relaxed) != 0;
     }
+    /// Rings the doorbells of all peers.
     void wake(shm::Awaits published) {
         for (shm::Doorbell* bell : bells_) {
             bell->ring(published);
         }
     }
 
-    void finish(std::uint64_t turn) {
-        if (writer_.finish(turn)) {
+    /// FlagSlots::finish().
+    void finish(std::uint64_t sequence) {
+        if (writer_.finish(sequence)) {
             ring(shm::Awaits::room);
         }
     }
 
-    /// So many threads of this process sleep from now on, or are about to. To be said before their
-    /// announcements at the doorbell.
+    /// Says that so many threads of this process sleep from now on, or are about to. To be called
+    /// before they announce that at the doorbell.
     void sleeping(std::uint64_t threads) {
         const std::uint64_t before = sleeping_.load(std::memory_order_relaxed);
         if (threads != before) {
@@ -146,69 +152,75 @@ class FlagSlotRoom {
         }
     }
 
-    /// Had the last share() no room?
+    /// Returns whether the last share() had no room.
     bool waits_for_room() const { return waits_for_room_; }
-    /// Of the peers, the one that held it up.
+    /// Returns the peer that held it up.
     std::uint32_t last_peer() const { return writer_.last_peer(); }
 
-    /// After a look that found nothing: is it time to ask whether the peer contradicts()?
-    bool suspects(const FlagSlotTurn& turn, std::uint32_t index) {
-        return is_time_to_ask(++peers_[index].looks) || reader(index).holds(turn.turn) ||
+    /// To be called after a look that found nothing. Returns whether it is time to ask if the peer
+    /// contradicts().
+    bool suspects(const FlagSlotSequence& sequence, std::uint32_t index) {
+        return is_time_to_ask(++peers_[index].looks) || reader(index).holds(sequence.sequence) ||
                told_asleep();
     }
-    /// After a share() that had no room.
+    /// Like the above, after a share() that had no room.
     bool suspects() { return is_time_to_ask(++refusals_) || loss() != shm::Loss::none; }
 
-    /// Does a thread of this process sleep between its looks?
+    /// Returns whether a thread of this process sleeps between its looks.
     bool sleeps() const { return sleeping_.load(std::memory_order_relaxed) != 0; }
-    /// Who sleeps has few looks to count, and learns of a loss at once.
+    /// Returns whether a thread of this process sleeps and the group cannot go on. A thread that
+    /// sleeps has few looks to count, and so learns of a loss at once.
     bool told_asleep() const { return sleeps() && loss() != shm::Loss::none; }
-    /// Of whoever counts its own looks in vain, after so many of them.
+    /// Returns whether a caller that has looked in vain `looks` times is to ask about its peer.
     bool is_time_to_ask(std::uint32_t looks) const {
-        return (sleeps() ? looks % kLooksAsleep : looks % kLooksInVain) == 0;
+        return (sleeps() ? looks % kPollsAsleep : looks % kPollsInVain) == 0;
     }
 
-    /// Has this rank backed pages of its buffers?
+    /// Returns whether this rank has given pages to its buffers.
     bool has_backed() const { return has_backed_; }
 
-    /// Is there now what a turn waits for: the peer's share, or room for the own one?
-    bool has_come(const FlagSlotTurn& turn, std::uint32_t index, shm::Awaits awaited) {
-        return awaited == shm::Awaits::room ? writer_.has_room(turn.turn)
-                                            : reader(index).holds(turn.turn);
+    /// Returns whether there is now what this rank waits for: the peer's share with that sequence
+    /// number, or room for the own one.
+    bool has_come(const FlagSlotSequence& sequence, std::uint32_t index, shm::Awaits awaited) {
+        return awaited == shm::Awaits::room ? writer_.has_room(sequence.sequence)
+                                            : reader(index).holds(sequence.sequence);
     }
 
-    /// Can the group not go on, by what any of its ranks has found?
+    /// Returns why the group cannot go on, by what any of its ranks has found.
     shm::Loss loss() const {
         return static_cast<shm::Loss>(lines_.sleepers().lost.load(std::memory_order_relaxed));
     }
     /// For shm::lost_meanwhile().
     const std::atomic<std::uint64_t>& loss_word() const { return lines_.sleepers().lost; }
-    /// All ranks learn of it.
+    /// Tells all ranks that the group cannot go on.
     void lose(shm::Loss why) {
         lines_.sleepers().lost.store(static_cast<std::uint64_t>(why), std::memory_order_relaxed);
     }
 
-    /// Has the peer shared something else in that turn, or taken another for that collective?
-    bool contradicts(const FlagSlotTurn& turn, std::uint32_t index, std::uint64_t bytes) const;
+    /// Returns whether the peer has shared something else under that sequence number, or has used
+    /// another number for that collective, with another plan.
+    bool contradicts(const FlagSlotSequence& sequence, std::uint32_t index,
+                     std::uint64_t bytes) const;
 
-    /// Calls `look` with the stamps of all turns that the peer has shared and this rank is not done
-    /// with.
+    /// Calls `look` with the stamps of all shares of the peer with which this rank is not done.
     template <typename Look>
     void each_stamp(std::uint32_t index, Look look) const {
         reader(index).each_stamp(writer_.done(), look);
     }
 
   private:
-    /// Who only reads, as a leaf of a bcast does, often has owners ahead of it by nearly as many
-    /// turns as a flag slot has: the transfers of their next slots then overlap (8 bytes among two
-    /// cores apart take three quarters of the time). A slot that its owner has yet to write is here
-    /// since the last time around, and the prefetch does nothing. Shares in buffers gain nothing.
-    static constexpr std::uint64_t kTurnsAhead = 4;
+    /// So many sequence numbers ahead poll() prefetches. A rank that only reads, as a leaf of a
+    /// bcast does, often has owners ahead of it by nearly as many numbers as a flag slot has slots:
+    /// the transfers of their next slots then overlap (8 bytes among two cores apart take three
+    /// quarters of the time). A slot that its owner has yet to write is in the cache since the last
+    /// time around, and the prefetch does nothing. Shares in buffers gain nothing.
+    static constexpr std::uint64_t kSequencesAhead = 4;
 
-    /// Is the turn there at one of 1 + `looks` looks? Takes from those. Without a pause between
-    /// them, which would be longer than a line takes between cores.
-    static bool comes(const shm::FlagSlot& slot, std::uint64_t turn, std::uint32_t& looks) {
-        for (; !slot.holds(turn); --looks) {
+    /// Returns whether the share with that sequence number is there at one of 1 + `looks` looks,
+    /// and subtracts those that it took. It does not pause between them, which would take longer
+    /// than a line takes between cores.
+    static bool comes(const shm::FlagSlot& slot, std::uint64_t sequence, std::uint32_t& looks) {
+        for (; !slot.holds(sequence); --looks) {
             if (looks == 0) {
                 return false;
             }
@@ -216,11 +228,14 @@ class FlagSlotRoom {
         return true;
     }
 
+    /// Returns whether the share is of that collective and plan and has as many bytes.
     static bool fits(const shm::FlagSlot& slot, std::uint64_t stamp, std::uint64_t bytes) {
         return slot.stamp.load(std::memory_order_relaxed) == stamp && slot.bytes >= bytes;
     }
 
-    bool prepare(const FlagSlotTurn& turn, std::uint64_t bytes);
+    /// Gives pages to the buffer of that sequence number. Returns whether it could; else the group
+    /// is lost.
+    bool prepare(const FlagSlotSequence& sequence, std::uint64_t bytes);
 
     void ring(shm::Awaits published) {
         if (wakes()) [[unlikely]] {
@@ -228,17 +243,17 @@ class FlagSlotRoom {
         }
     }
 
-    /// Little: a host may have a thousand of them.
+    /// What is known of a peer. Small, since a host may have a thousand of them.
     struct Peer {
         const std::byte* buffers = nullptr;
-        std::uint32_t looks = 0; ///< In vain.
+        std::uint32_t looks = 0; ///< Those in vain.
     };
 
     shm::FlagSlotReader reader(std::uint32_t index) const {
         return {lines_.start(), shape_, index, peers_[index].buffers};
     }
 
-    shm::Heap* heap_; ///< The own one; it outlives this.
+    shm::Heap* heap_; ///< The own one, not owned; it outlives this.
     shm::FlagSlotWriter writer_;
     shm::FlagSlotShape shape_;
     shm::FlagSlotLines<std::byte> lines_;
@@ -247,7 +262,7 @@ class FlagSlotRoom {
     std::atomic<std::uint64_t> sleeping_ =
         0; ///< What sleeping() was told last; read without a lock.
     bool waits_for_room_ = false;
-    std::uint32_t refusals_ = 0;
+    std::uint32_t refusals_ = 0; ///< Shares that had no room.
     bool has_backed_ = false;
 };
 

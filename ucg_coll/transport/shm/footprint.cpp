@@ -5,7 +5,7 @@
 #include <bit>
 #include <vector>
 
-#include "shm/meeting.hpp"
+#include "shm/bootstrap.hpp"
 
 namespace ucg::transport {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kDepthMin = 4;
 constexpr std::uint64_t kBuffersMax = 1 << 16;
 
-/// Page tables of a process that touches all of so many bytes side by side: there are a table more
-/// than these fill, and one of these tables.
+/// Returns the bytes of the page tables of a process that touches all of so many bytes side by
+/// side: one more than the bytes fill, and one table of these tables.
 std::uint64_t table_bytes(std::uint64_t bytes) {
     const std::uint64_t page = shm::page_bytes();
     const std::uint64_t mapped_by_table = page / sizeof(std::uint64_t) * page;
@@ -25,7 +25,7 @@ std::uint64_t table_bytes(std::uint64_t bytes) {
 
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     UCG_ASSERT(std::has_single_bit(options.depth) && options.depth >= 2 &&
-               options.depth < shm::CooperativeCopy::kTurns);
+               options.depth < shm::CooperativeCopy::kSequences);
     const std::uint64_t rings = std::uint64_t{rank_count} * (rank_count - 1);
     const std::uint64_t least = round_up(options.slot_bytes_min, kCacheLine);
     const std::uint64_t most = std::max(least, round_up(options.slot_bytes_max, kCacheLine));
@@ -59,7 +59,7 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
 
 shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
-    // What a rank is done with it may say a turn late: shm/PROTOCOL.md.
+    // At least 2, since a rank may say late with which sequence numbers it is done: PROTOCOL.md.
     UCG_ASSERT(std::has_single_bit(options.flag_slot_depth) && options.flag_slot_depth >= 2);
     const std::uint64_t all = options.host_bytes_max / kPartOfHost;
     const std::uint64_t flag_slot =
@@ -100,7 +100,7 @@ ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options) {
                              round_up(layout.pairs_bytes(), shm::page_bytes()) +
                              round_up(staging_bytes(rank_count, options), shm::page_bytes()),
             .host_bytes = segment.bells_bytes() + lines + (rank_count - 1) * others,
-            // The lines of all flag slots are in the first one's part.
+            // The lines of all flag slots are in the first rank's part.
             .host_table_bytes = rank_count * (table_bytes(segment.close(rank_count)) +
                                               table_bytes(layout.lines_bytes(0))),
             .pairs_bytes = pairs * (later + std::min(shm::page_bytes(), shape.buffers_bytes())),

@@ -7,20 +7,22 @@
 
 namespace ucg::transport {
 
+/// Memory that a group takes on one host, in bytes.
 struct ShmFootprint {
-    std::uint64_t bytes_at_first = 0; ///< As soon as the group is made; of the host's first rank.
+    // Of the host's first rank.
+    std::uint64_t bytes_at_first = 0; ///< As soon as the group is made.
     std::uint64_t bytes_at_most = 0;  ///< When everything has been used, staging included.
-    /// Of all ranks of the host together, as soon as the group is made and has made a barrier, if
-    /// they have made their heaps together: pages, and page tables of what they then have touched,
-    /// at most.
-    std::uint64_t host_bytes = 0;
-    std::uint64_t host_table_bytes = 0;
-    /// What that grows by, at least, once each pair of them has had a message of more than a line.
+    // Of all ranks of the host together, at most, as soon as the group is made and has made a
+    // barrier, if they have made their heaps together.
+    std::uint64_t host_bytes = 0;       ///< Pages.
+    std::uint64_t host_table_bytes = 0; ///< Page tables of what the ranks then have touched.
+    // By how much these grow, at least, once each pair of ranks has had a message of more than a
+    // line.
     std::uint64_t pairs_bytes = 0;
     std::uint64_t pairs_table_bytes = 0;
 };
 
-/// REQUIRES: rank_count >= 1.
+/// Returns the footprint of a group with so many ranks on the host. REQUIRES: rank_count >= 1.
 ShmFootprint footprint(std::uint32_t rank_count, const ShmOptions& options);
 
 } // namespace ucg::transport

@@ -8,21 +8,23 @@
 namespace ucg::transport {
 namespace {
 
-/// After so many looks in vain at what others are to do it asks whether they still exist.
-constexpr std::uint32_t kLooksAtTheDead = 4096;
+/// After so many looks in vain at what others are to do a rank asks whether they still exist.
+constexpr std::uint32_t kPollsAtTheDead = 4096;
 
-/// A turn that no collective has.
+/// An Exposed::sequence that no collective has: its rank has given up.
 constexpr std::uint64_t kGivenUp = ~std::uint64_t{0};
 
-/// Above the sequence + 1, for which 33 bits are needed, the plan + 1: what is read of both was
-/// written together.
+/// In Exposed::sequence plan + 1 lies above sequence number + 1, which needs 33 bits: so both are
+/// written and read together.
 constexpr unsigned kPlanShift = 40;
 
-std::uint64_t turn_of(std::uint32_t sequence, std::uint16_t plan) {
+/// Returns the Exposed::sequence of a collective.
+std::uint64_t sequence_word(std::uint32_t sequence, std::uint16_t plan) {
     return (std::uint64_t{plan} + 1) << kPlanShift | (std::uint64_t{sequence} + 1);
 }
-std::uint64_t sequence_part(std::uint64_t turn) {
-    return turn & ((std::uint64_t{1} << kPlanShift) - 1);
+/// Returns the collective's sequence number + 1; 0 if no collective was begun.
+std::uint64_t sequence_part(std::uint64_t word) {
+    return word & ((std::uint64_t{1} << kPlanShift) - 1);
 }
 
 shm::UnitWord::Name name_of(std::uint32_t sequence) {
@@ -53,8 +55,8 @@ std::uint32_t ShmHelp::index_of(Rank rank) const {
     return static_cast<std::uint32_t>(found - ranks_.begin());
 }
 
-/// The kernel is asked each time. Others may lie there than last time, and where a message that
-/// cannot be read is sent otherwise, a unit that cannot be copied fails the group.
+/// Asks the kernel each time. Other memory may lie at that address than last time; and while a
+/// message that cannot be read is sent another way, a unit that cannot be copied fails the group.
 bool ShmHelp::reached(const std::byte* data, std::uint64_t bytes) {
     if (heap_.locate(data, bytes).has_value()) {
         return true;
@@ -63,17 +65,17 @@ bool ShmHelp::reached(const std::byte* data, std::uint64_t bytes) {
     return readable_.has(data, bytes);
 }
 
-/// The turn last: who acquires it finds the rest. In one order with abandon() of others, so that
-/// one of the two sees the other.
+/// Stores the entry's sequence last: a rank that acquires it finds the rest. Sequentially
+/// consistent with abandon() of others, so that one of the two sees the other.
 void ShmHelp::begin(const HelpedCall& call) {
     if (abandoned_) {
         return;
     }
     if (calls_.empty()) { // Most groups never get here.
         calls_.resize(std::size_t{mask_} + 1);
-        earlier_turns_.resize(calls_.size() * sites_.size());
+        earlier_sequences_.resize(calls_.size() * sites_.size());
     }
-    note_earlier_turns(call.sequence);
+    note_earlier_sequences(call.sequence);
     call_at(call.sequence) = call;
     Exposed& own = entry(self_, call.sequence);
     const std::pair<std::byte*, std::uint64_t> buffers[] = {{call.input, call.input_bytes},
@@ -89,36 +91,38 @@ void ShmHelp::begin(const HelpedCall& call) {
     for (std::uint32_t i = 0; i < words_each_; ++i) {
         words[i].open(name_of(call.sequence));
     }
-    own.turn.store(turn_of(call.sequence, call.plan), std::memory_order_seq_cst);
+    own.sequence.store(sequence_word(call.sequence, call.plan), std::memory_order_seq_cst);
     if (flag_slots_.wakes()) {
         flag_slots_.wake(shm::Awaits::message);
     }
 }
 
-/// No part that names this rank is over before it begins, so that what others say by then and is
-/// not this collective's is an earlier one's, however long ago that was: sequences wrap around.
-void ShmHelp::note_earlier_turns(std::uint32_t sequence) {
+/// Notes what the entries of all ranks say. No part that names this rank is over before it begins,
+/// so a sequence number that another rank has stored by then and that is not this collective's is
+/// an earlier one's, however long ago that was: sequence numbers wrap around.
+void ShmHelp::note_earlier_sequences(std::uint32_t sequence) {
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
-        const std::uint64_t turn =
-            sequence_part(entry(i, sequence).turn.load(std::memory_order_relaxed));
-        earlier_turn(i, sequence) = turn == std::uint64_t{sequence} + 1 ? 0 : turn;
+        const std::uint64_t found =
+            sequence_part(entry(i, sequence).sequence.load(std::memory_order_relaxed));
+        earlier_sequence(i, sequence) = found == std::uint64_t{sequence} + 1 ? 0 : found;
     }
 }
 
-/// REQUIRES: this rank has begun it.
+/// Returns whether that rank has begun the collective. REQUIRES: this rank has begun it.
 ShmHelp::Begun ShmHelp::begun(std::uint32_t index, std::uint32_t sequence) {
-    const std::uint64_t read = entry(index, sequence).turn.load(std::memory_order_seq_cst);
+    const std::uint64_t read = entry(index, sequence).sequence.load(std::memory_order_seq_cst);
     if (read == kGivenUp) {
         return Begun::given_up;
     }
-    const std::uint64_t turn = sequence_part(read);
-    if (turn == std::uint64_t{sequence} + 1) {
+    const std::uint64_t found = sequence_part(read);
+    if (found == std::uint64_t{sequence} + 1) {
         return Begun::yes;
     }
     // A rank that lags may have come to an earlier one only after this rank had begun.
-    const auto ahead = static_cast<std::int32_t>(static_cast<std::uint32_t>(turn) - (sequence + 1));
-    return turn == 0 || ahead < 0 || turn == earlier_turn(index, sequence) ? Begun::no
-                                                                           : Begun::long_ago;
+    const auto ahead =
+        static_cast<std::int32_t>(static_cast<std::uint32_t>(found) - (sequence + 1));
+    return found == 0 || ahead < 0 || found == earlier_sequence(index, sequence) ? Begun::no
+                                                                                 : Begun::long_ago;
 }
 
 bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
@@ -127,7 +131,7 @@ bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
             return false;
         }
     }
-    const std::uint64_t own = turn_of(sequence, call_at(sequence).plan);
+    const std::uint64_t own = sequence_word(sequence, call_at(sequence).plan);
     for (const Rank rank : part.named) {
         const std::uint32_t index = index_of(rank);
         const Begun begun = this->begun(index, sequence);
@@ -135,8 +139,8 @@ bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
             give_up(rank);
             return false;
         }
-        const std::uint64_t turn = entry(index, sequence).turn.load(std::memory_order_relaxed);
-        if (sequence_part(turn) == sequence_part(own) && turn != own) {
+        const std::uint64_t found = entry(index, sequence).sequence.load(std::memory_order_relaxed);
+        if (sequence_part(found) == sequence_part(own) && found != own) {
             fail(failure(Code::disagreement,
                          "shared memory: rank {} began another collective than rank {}, or with "
                          "another count, datatype, root or MPI_IN_PLACE",
@@ -159,7 +163,7 @@ Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
     }
     const auto counts = word(part, sequence).look(name_of(sequence));
     if (!counts) {
-        return State::over; // The owner begins a later one.
+        return State::over; // The owner has begun a later collective.
     }
     if (counts->closed) {
         give_up(part.owner);
@@ -174,12 +178,13 @@ Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
     if (!all_begun(part, sequence)) {
         return status_.ok() ? waiting(State::waits, part, sequence) : State::broken;
     }
-    // Whose part it is does it in any case, and asks for what it does not get at.
+    // The part's owner does it in any case, and asks for what it cannot copy.
     const bool others_do = asks_ever_ && part.owner != ranks_[self_] && !reaches(part);
     return others_do ? waiting(State::waits, part, sequence) : State::ready;
 }
 
-/// Does the kernel let this rank copy from and to all that it names, as far as is known?
+/// Returns whether the kernel lets this rank copy from and to all ranks that the part names, as far
+/// as is known.
 bool ShmHelp::reaches(const HelpedPart& part) const {
     return std::all_of(part.named.begin(), part.named.end(), [this](Rank rank) {
         const std::uint32_t index = index_of(rank);
@@ -193,10 +198,11 @@ void ShmHelp::give_up(Rank rank) {
                  rank));
 }
 
-/// Do the others still exist? The dead finish nothing. Whatever is waited for asks of all of them:
-/// the looks at several parts take turns, and each time to ask may be one part's.
+/// Asks, once in many calls, whether the processes of the others still exist, since one that has
+/// ended finishes nothing. It asks for all ranks, whatever the caller waits for: looks at several
+/// parts alternate, and each time to ask may be one part's.
 void ShmHelp::ask_now_and_then() {
-    if (++looks_in_vain_ % (flag_slots_.sleeps() ? kLooksAsleep : kLooksAtTheDead) != 0) {
+    if (++looks_in_vain_ % (flag_slots_.sleeps() ? kPollsAsleep : kPollsAtTheDead) != 0) {
         return;
     }
     for (std::uint32_t index = 0; index < sites_.size(); ++index) {
@@ -206,8 +212,9 @@ void ShmHelp::ask_now_and_then() {
     }
 }
 
-/// This look at the part was in vain. A rank that was known before to have ended may have done all,
-/// and left, but then the look would have found it.
+/// Called after a look at the part in vain. Returns `state`, or State::broken if a rank that the
+/// part names was known before to have ended. (It may have done all and left, but then the look
+/// would have found that.)
 Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t sequence) {
     for (std::size_t i = 0; ended_ != 0 && i < part.named.size(); ++i) {
         const Rank rank = part.named[i];
@@ -235,7 +242,7 @@ void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
     shm::UnitWord& units = word(part, sequence);
     const auto owed = std::find(owed_.begin(), owed_.end(), &units);
     if (owed == owed_.end()) {
-        return; // All was abandoned meanwhile.
+        return; // abandon() has counted it.
     }
     owed_.erase(owed);
     if (units.unit_done() == part.units && flag_slots_.wakes()) {
@@ -243,7 +250,8 @@ void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
     }
 }
 
-/// The owner has begun, and its entry stands as long as a unit is owed that names it.
+/// Returns where the buffer lies. REQUIRES: this rank owes a unit that names the owner, whose entry
+/// stays as long as that.
 shm::RemoteBytes ShmHelp::bytes_of(std::uint32_t index, graph::BufferKind buffer,
                                    std::uint32_t sequence) const {
     const Exposed& from = entry(index, sequence);
@@ -292,7 +300,8 @@ Help::Copied ShmHelp::write(Rank owner, graph::BufferKind buffer, std::uint32_t 
     return heard(answer, asked, index);
 }
 
-/// Is it to be asked for? All else that went wrong ends the group.
+/// Returns whether the kernel has refused the copy, so that the owner is to be asked. Anything else
+/// that went wrong ends the group.
 bool ShmHelp::refused(const Status& status) {
     if (shm::is_refusal(status)) {
         shm::tell_of_refusal(status);
@@ -304,7 +313,7 @@ bool ShmHelp::refused(const Status& status) {
     return false;
 }
 
-/// The dead answer nothing.
+/// Returns what an ask has led to, and fails if the asked process has ended, which answers nothing.
 Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index) {
     asks_ever_ = true;
     if (asked && flag_slots_.wakes()) {
@@ -330,8 +339,8 @@ Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index
     return Copied::later;
 }
 
-/// Whose unit waits for that is over nowhere, so the buffers are there; unless this rank has given
-/// up, and the other finds that.
+/// Answers the asks of all peers. The unit for which a peer asks is not done, so the collective is
+/// not over and the buffers are there; unless this rank has given up, which the peer finds.
 unsigned ShmHelp::answer_all() {
     const unsigned answered = asks_.answer([this](std::uint32_t sequence,
                                                   graph::BufferKind buffer) -> std::byte* {
@@ -348,7 +357,8 @@ unsigned ShmHelp::answer_all() {
     return answered;
 }
 
-/// Before the unit that failed counts as done: nobody takes its part for over.
+/// Fails the group. Called before the unit that failed counts as done, so nobody takes its part for
+/// over.
 void ShmHelp::fail(Status status) {
     if (status_.ok()) {
         status_ = std::move(status);
@@ -357,15 +367,16 @@ void ShmHelp::fail(Status status) {
     }
 }
 
-/// Of all calls under way. In one order of all beginnings: an owner that has not begun yet finds,
-/// as whoever helps it does, that this rank has given up. One that gives up, too, may not have
+/// Gives up all calls under way: says so in their entries, and closes the words of their parts. The
+/// stores are in one order with all beginnings: an owner that has not begun yet finds, as any rank
+/// that helps it does, that this rank has given up. An owner that gives up, too, may not have
 /// closed its own word yet.
 void ShmHelp::close_all() {
     for (const HelpedCall& call : calls_) {
         if (call.parts.empty()) {
             continue;
         }
-        entry(self_, call.sequence).turn.store(kGivenUp, std::memory_order_seq_cst);
+        entry(self_, call.sequence).sequence.store(kGivenUp, std::memory_order_seq_cst);
         for (const HelpedPart& part : call.parts) {
             if (has_begun(index_of(part.owner), call.sequence)) {
                 word(part, call.sequence).close(name_of(call.sequence));
@@ -374,9 +385,10 @@ void ShmHelp::close_all() {
     }
 }
 
-/// Will nobody say any more that a unit is done? A rank that is gone does not; who has given up
-/// copies nothing, but says so. The word does not tell who is inside a unit, so that the others get
-/// their time, as do those of whom that cannot be asked.
+/// Returns whether no rank will say any more that a unit of the part is done. A rank whose process
+/// has ended does not; one that has given up copies nothing, but says so. The word does not tell
+/// which rank is inside a unit, so the others get their time, as do ranks of which the kernel does
+/// not tell whether they exist.
 bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const {
     bool some_gone = false;
     bool others = false;
@@ -387,14 +399,14 @@ bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waite
         }
         if (gone(index) || (waited_long && !askable(index))) {
             some_gone = true;
-        } else if (entry(index, sequence).turn.load(std::memory_order_seq_cst) != kGivenUp) {
+        } else if (entry(index, sequence).sequence.load(std::memory_order_seq_cst) != kGivenUp) {
             others = true;
         }
     }
     return some_gone && (!others || waited_long);
 }
 
-/// Others are inside one unit at most.
+/// Gives up, and waits for the units that others are doing: each is inside one at most.
 void ShmHelp::abandon() {
     constexpr auto kPatience = std::chrono::seconds(1); // Yields may take microseconds or slices.
     const auto began = std::chrono::steady_clock::now();
@@ -402,7 +414,7 @@ void ShmHelp::abandon() {
         return;
     }
     close_all();
-    for (shm::UnitWord* units : owed_) { // They wait for a peer, and will not go on.
+    for (shm::UnitWord* units : owed_) { // This rank does not go on with these.
         units->unit_done();
     }
     owed_.clear();

@@ -18,20 +18,22 @@
 
 namespace ucg::transport {
 
-/// Where a rank's part of it is mapped here.
+/// Where the memory of a rank that is used for this is mapped here. Not owned.
 struct HelpSite {
     std::byte* segment = nullptr;
-    Exposed* entries = nullptr;     ///< By sequence.
+    Exposed* entries = nullptr;     ///< By the collective's sequence number, modulo their number.
     shm::UnitWord* words = nullptr; ///< `words_each` for each entry.
     RegionHead* head = nullptr;
     shm::AccessTicket process;
-    shm::PeerAccess* access = nullptr; ///< Null: none. Outlives this.
+    shm::PeerAccess* access = nullptr; ///< Null: the kernel's copies are switched off.
 };
 
+/// Help among the ranks of a group on one host.
 class ShmHelp final : public Help {
   public:
-    /// `ranks`: on the host, rising; `sites`: theirs; `self`: the own index. `outstanding_max`: the
-    /// number of entries, a power of two. The other three must outlive it.
+    /// `ranks` are those on the host, rising; `sites` are theirs; `self` is the own index.
+    /// `outstanding_max` is the number of entries, a power of two. `heap`, `readable` and
+    /// `flag_slots` must outlive it.
     ShmHelp(std::span<const Rank> ranks, std::vector<HelpSite> sites, std::uint32_t self,
             std::uint32_t outstanding_max, std::uint32_t words_each, shm::Heap& heap,
             shm::ReadableMemory& readable, FlagSlotRoom& flag_slots);
@@ -49,17 +51,19 @@ class ShmHelp final : public Help {
                  std::span<const std::byte> from) override;
 
     /// Copies what peers ask of this rank, which the kernel does not let them copy. Returns how
-    /// many things.
+    /// many asks it has answered.
     unsigned answer() { return asks_.asked() ? answer_all() : 0; }
-    /// Memory that peers may look at until they end; perhaps none.
+    /// Gives away memory at which peers may look until they end; perhaps none.
     shm::Lease give_back() { return asks_.give_back(); }
 
-    /// The callers get their buffers back: nobody reads or writes them any more when this returns.
+    /// Ends all collectives, so that the callers get their buffers back: nobody reads or writes
+    /// these any more when this returns.
     void abandon();
-    /// Why it helps nobody any more; ok while it does.
+    /// Returns why this rank helps nobody any more; ok while it does.
     const Status& status() const { return status_; }
 
-    /// Calls visit(index, call) for the ranks that calls of this one wait for.
+    /// Calls visit(index, call) for each rank that is to begin a collective which this one has
+    /// begun.
     template <typename Visit>
     void each_awaited(Visit visit) {
         for (const HelpedCall& call : calls_) {
@@ -74,14 +78,16 @@ class ShmHelp final : public Help {
     }
 
   private:
-    /// Entries are used again and again: how a rank's beginning of a collective stands.
+    /// Whether a rank has begun a collective, as its entry says, which is used again and again: not
+    /// yet; yes; it has begun a later one; it has given up.
     enum class Begun : std::uint8_t { no, yes, long_ago, given_up };
 
     HelpedCall& call_at(std::uint32_t sequence) { return calls_[sequence & mask_]; }
-    std::uint64_t& earlier_turn(std::uint32_t index, std::uint32_t sequence) {
-        return earlier_turns_[std::size_t{sequence & mask_} * sites_.size() + index];
+    /// Returns what the rank's entry said when the own call began, if that was not of this call.
+    std::uint64_t& earlier_sequence(std::uint32_t index, std::uint32_t sequence) {
+        return earlier_sequences_[std::size_t{sequence & mask_} * sites_.size() + index];
     }
-    void note_earlier_turns(std::uint32_t sequence);
+    void note_earlier_sequences(std::uint32_t sequence);
     Exposed& entry(std::uint32_t index, std::uint32_t sequence) const {
         return sites_[index].entries[sequence & mask_];
     }
@@ -123,11 +129,11 @@ class ShmHelp final : public Help {
     shm::Heap& heap_;
     shm::ReadableMemory& readable_;
     FlagSlotRoom& flag_slots_;
-    std::vector<HelpedCall> calls_; ///< By sequence; those that have not ended have parts.
-    std::vector<std::uint64_t> earlier_turns_; ///< Of each rank, when the own call began.
+    std::vector<HelpedCall> calls_; ///< By sequence number; those that have not ended have parts.
+    std::vector<std::uint64_t> earlier_sequences_; ///< See earlier_sequence().
     Asks asks_;
     bool asks_ever_ = false;           ///< The kernel has refused this rank something.
-    std::vector<shm::UnitWord*> owed_; ///< Of units that this rank has taken.
+    std::vector<shm::UnitWord*> owed_; ///< Words of units that this rank has taken and not done.
     std::uint32_t looks_in_vain_ = 0;
     std::uint32_t ended_ = 0; ///< A bit for each rank whose process was found to have ended.
     static_assert(graph::kHelpedRanksMax <= 32);

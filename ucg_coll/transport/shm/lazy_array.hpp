@@ -1,5 +1,5 @@
-// An array whose elements are made one by one: what was never made takes address space only, so
-// that a rank of a thousand does not pay for peers to which it never speaks.
+// An array whose elements are made one by one: those that were never made take address space only,
+// so that one of a thousand ranks does not pay for peers to which it never speaks.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 namespace ucg::transport {
 
+/// An array of which each element is made when it is first needed.
 template <typename T>
 class LazyArray {
   public:
@@ -37,8 +38,9 @@ class LazyArray {
         }
     }
 
+    /// Returns whether the element was made.
     bool has(std::size_t index) const { return slots_.get()[index].made; }
-    /// REQUIRES: !has(index).
+    /// Makes the element from `value` and returns it. REQUIRES: !has(index).
     T& make(std::uint32_t index, T&& value) {
         Slot& slot = slots_.get()[index];
         made_.push_back(index);
@@ -51,13 +53,13 @@ class LazyArray {
         UCG_DEBUG_ASSERT(has(index));
         return *std::launder(reinterpret_cast<T*>(&slots_.get()[index].bytes));
     }
-    /// In the order in which they were made.
+    /// Returns the indexes of the elements that were made, in the order in which that happened.
     std::span<const std::uint32_t> made() const { return made_; }
 
   private:
-    /// Zeros are one that was not made.
+    /// Room for an element. Zeros are a slot whose element was not made.
     struct Slot {
-        bool made;                             ///< Beside what is looked at next.
+        bool made;                             ///< Here, as `bytes` is looked at next.
         alignas(T) std::byte bytes[sizeof(T)]; // NOLINT(modernize-avoid-c-arrays)
     };
     static_assert(alignof(Slot) <= alignof(std::max_align_t));

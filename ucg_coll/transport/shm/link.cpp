@@ -10,7 +10,7 @@
 namespace ucg::transport {
 namespace {
 
-/// As much as a look at a ring of the usual depth moves.
+/// As many as the slots of a ring of the usual depth.
 constexpr unsigned kPiecesPerFlush = 16;
 
 unsigned fail_queue(MessageQueue& queue) {
@@ -24,7 +24,7 @@ unsigned fail_queue(MessageQueue& queue) {
 
 } // namespace
 
-/// Is the message to be copied from where it is?
+/// Returns whether the message is to stay where it is and be copied from there.
 bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
     if (data.place != 0) {
         return message.bytes >= limits_.mapped_bytes;
@@ -34,8 +34,8 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
            !ring_.declined() && readable_->has(message.data, message.bytes);
 }
 
-/// At most one ring's worth at a time, so that a fast receiver cannot keep the caller here while
-/// its other peers wait.
+/// Sends the next part of the message, or its RTS. At most one ring's worth at a time, so that a
+/// fast receiver cannot keep the caller here while its other peers wait.
 Outbox::Pushed Outbox::push(Message& message) {
     const std::uint64_t tag = tag_of(message);
     if (message.bytes >= limits_.least() && message.moved == 0) {
@@ -44,15 +44,15 @@ Outbox::Pushed Outbox::push(Message& message) {
             if (ring_.full()) {
                 return Pushed::part;
             }
-            message.moved = ring_.announce(tag, data, message.bytes, {helps(), helps() && writes_});
+            message.moved = ring_.send_rts(tag, data, message.bytes, {helps(), helps() && writes_});
             bell_->ring(shm::Awaits::message);
-            announced_.push(message);
-            return Pushed::announced;
+            awaiting_fin_.push(message);
+            return Pushed::rts;
         }
     }
     if (message.moved == 0) {
         if (ring_.full()) {
-            return Pushed::part; // Another look may find room: for a message that has not begun.
+            return Pushed::part; // Else full_for() could find room for what has not begun.
         }
         ring_.begin(message.bytes, [this](std::byte* data, std::uint64_t bytes) {
             return heap_->back(data, bytes).ok();
@@ -71,11 +71,11 @@ Outbox::Pushed Outbox::push(Message& message) {
 }
 
 Outbox::Flushed Outbox::flush(shm::Share share) {
-    unsigned moved = announced_.empty() ? 0 : take_back();
-    // Of what the receiver leaves to this end there may be many pieces, and few calls.
+    unsigned moved = awaiting_fin_.empty() ? 0 : take_back();
+    // What the receiver leaves to this end may be many pieces, and the calls few.
     const unsigned budget = share == shm::Share::all ? kPiecesPerFlush : 1;
     unsigned pieces = 0;
-    while (pieces < budget && !announced_.empty() && copy_piece(share)) {
+    while (pieces < budget && !awaiting_fin_.empty() && copy_piece(share)) {
         ++pieces;
     }
     moved += pieces;
@@ -92,11 +92,11 @@ Outbox::Flushed Outbox::flush(shm::Share share) {
     return {moved, pieces > 0};
 }
 
-/// What the receiver has read is the caller's again.
+/// Completes the messages whose FIN has come. Returns how many messages have moved.
 unsigned Outbox::take_back() {
     unsigned moved = 0;
-    if (ring_.passed(announced_.front().moved)) {
-        moved = announced_.remove_if([this](Message& message) {
+    if (ring_.passed(awaiting_fin_.front().moved)) {
+        moved = awaiting_fin_.remove_if([this](Message& message) {
             const bool taken = ring_.taken(message.moved);
             message.state = taken ? MessageState::done : message.state;
             return taken;
@@ -105,10 +105,11 @@ unsigned Outbox::take_back() {
     return ring_.declined() ? moved + send_declined() : moved;
 }
 
-/// What it has not read before it declined it will not read any more.
+/// Queues the private messages that the receiver had not read before it declined, to be sent by the
+/// ring, and completes the others. Returns how many.
 unsigned Outbox::send_declined() {
     std::erase_if(declined_marks_, [this](std::uint64_t mark) { return ring_.taken(mark); });
-    return announced_.remove_if([this](Message& message) {
+    return awaiting_fin_.remove_if([this](Message& message) {
         if (remote_bytes(*heap_, message.data, message.bytes).place != 0) {
             return false;
         }
@@ -117,28 +118,29 @@ unsigned Outbox::send_declined() {
             return true;
         }
         declined_marks_.push_back(message.moved);
-        readable_->forget(message.data, message.bytes); // For other peers.
+        readable_->forget(message.data, message.bytes); // So that other peers get no RTS for it.
         message.moved = 0;
         queue_.push(message);
         return true;
     });
 }
 
-/// Helps the receiver of the message that it is copying now, if it is copying one.
+/// Copies a piece of the message that the receiver is copying, if it is copying one. Returns
+/// whether it did.
 bool Outbox::copy_piece(shm::Share share) {
     if (!helps()) {
         return false;
     }
-    const Message& message = announced_.front();
+    const Message& message = awaiting_fin_.front();
     shm::CooperativeCopy& cooperative = ring_.cooperative();
     const auto piece =
-        cooperative.claim(shm::End::sender, ring_.turn(message.moved), name_of(message), share);
+        cooperative.claim(shm::End::sender, ring_.sequence(message.moved), name_of(message), share);
     if (!piece) {
         return false;
     }
     const Status status = shm::push(receiver_, cooperative.target().at(piece->offset),
                                     message.data + piece->offset, piece->length);
-    if (shm::is_refusal(status)) { // The receiver copies alone, what was tried as well.
+    if (shm::is_refusal(status)) { // The receiver copies alone, this piece as well.
         shm::tell_of_refusal(status);
     } else if (!status.ok()) {
         helps_ = false;
@@ -151,9 +153,11 @@ bool Outbox::copy_piece(shm::Share share) {
 }
 
 unsigned Outbox::fail_all() {
-    return fail_queue(queue_) + fail_queue(announced_);
+    return fail_queue(queue_) + fail_queue(awaiting_fin_);
 }
 
+/// Receives a message that is not whole in the next slot: looks at the early arrivals, then queues
+/// it.
 bool Inbox::post_unmet(Message& message) {
     if (!early_.empty() && take_early(message)) {
         return message.state == MessageState::done;
@@ -177,7 +181,7 @@ unsigned Inbox::drain(Pull pull) {
         }
         if (current_ == nullptr) {
             if (posted_.empty()) {
-                break; // What is awaited was announced before.
+                break; // Only remembered messages are awaited.
             }
             const Begun begun = begin_message();
             if (begun == Begun::no) {
@@ -188,7 +192,7 @@ unsigned Inbox::drain(Pull pull) {
                 ++taken;
                 continue;
             }
-            taken += cooperative_ ? 1 : 0; // Its sender may begin: no time to fall asleep.
+            taken += cooperative_ ? 1 : 0; // Counts, as its sender may begin: not to fall asleep.
         }
         if ((pull == Pull::later && cooperative_) || !move_fragment(pull)) {
             break;
@@ -202,9 +206,10 @@ unsigned Inbox::drain(Pull pull) {
     return taken;
 }
 
-/// Lets the caller read the next bytes of the message where they are, if it wants to: true then.
+/// Lets the caller read the next bytes of the message where they are, if it wants that. Returns
+/// whether it does.
 bool Inbox::give_out(std::span<const std::byte> bytes) {
-    // What was copied before, as an early arrival's start, is followed by copies.
+    // A message of which a part was copied, as the start of an early arrival, is copied on.
     if (!current_->read_on_arrival || bytes.empty() || current_->taken != current_->moved) {
         return false;
     }
@@ -216,7 +221,7 @@ bool Inbox::give_out(std::span<const std::byte> bytes) {
 
 void Inbox::take_part(Message& message) {
     UCG_ASSERT(current_ == &message && message.state == MessageState::part);
-    if (ring_.elsewhere()) { // It was given out as a whole.
+    if (ring_.elsewhere()) { // It was given out as a whole, where it lies at the sender.
         if (!still_sent()) {
             message.state = MessageState::posted; // To be failed with the others.
             return;
@@ -236,6 +241,8 @@ void Inbox::take_part(Message& message) {
     }
 }
 
+/// Moves the next fragment, or copies a piece of the message whose RTS is at the ring's head.
+/// Returns whether anything has moved.
 bool Inbox::move_fragment(Pull pull) {
     if (const auto data = ring_.elsewhere()) {
         const bool moved = !unreadable(*data) &&
@@ -248,7 +255,7 @@ bool Inbox::move_fragment(Pull pull) {
     return true;
 }
 
-/// Finds where the message at the ring's head goes.
+/// Finds where the message at the ring's head goes, and makes it current_.
 Inbox::Begun Inbox::begin_message() {
     const std::uint64_t bytes = ring_.message_bytes();
     const auto data = ring_.elsewhere();
@@ -277,7 +284,7 @@ Inbox::Begun Inbox::begin_message() {
     return Begun::yes;
 }
 
-/// What is awaited may be behind it.
+/// Moves a message that is not awaited out of the way, since one that is may be behind it.
 Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
     if (posted_.contradicts(ring_.tag())) {
         broken_ = Code::disagreement;
@@ -297,7 +304,8 @@ void Inbox::end_message() {
     current_is_early_ = false;
 }
 
-/// Null, and the inbox broken, if there is no memory.
+/// Returns an early arrival with room for so many bytes; null, and the inbox is broken, if there is
+/// no memory.
 std::unique_ptr<EarlyArrival> Inbox::take_spare(std::uint64_t bytes) {
     auto early = spare_->take(bytes);
     if (early == nullptr) {
@@ -321,8 +329,9 @@ bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
     return true;
 }
 
-/// Gives an early arrival to the message that asks for it; one that is half received becomes the
-/// current message in the other's place.
+/// Gives an early arrival to the message that is posted for it. If the arrival is half received,
+/// the message becomes current_ in its place. Returns whether there was one, or the inbox is
+/// broken.
 bool Inbox::take_early(Message& message) {
     const auto found =
         std::find_if(early_.begin(), early_.end(),
@@ -336,7 +345,7 @@ bool Inbox::take_early(Message& message) {
         posted_.push(message); // To be failed with the others.
         return true;
     }
-    if ((*found)->later.turn != 0) {
+    if ((*found)->later.sequence != 0) {
         remembered_.push_back({&message, (*found)->elsewhere, (*found)->later});
         erase_early(found);
         read_remembered();
@@ -370,7 +379,8 @@ bool Inbox::early_contradicts(std::uint64_t tag) const {
                        [tag](const auto& early) { return contradict(early->tag, tag); });
 }
 
-/// True, and the inbox broken, if an early arrival of the same collective is of another plan.
+/// Returns whether an early arrival of the same collective is of another plan; then the inbox is
+/// broken.
 bool Inbox::contradicted(Message& message) {
     const bool found = early_contradicts(tag_of(message));
     if (found) {

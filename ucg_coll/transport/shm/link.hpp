@@ -21,15 +21,16 @@
 
 namespace ucg::transport {
 
-/// From how many bytes on a message is copied once instead of being sent through the ring; all
-/// ones: never.
+/// From how many bytes on a message stays in its sender's memory and is copied once (rendezvous),
+/// instead of being sent through the ring (eager); all ones: never.
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< If it lies in the sender's segment.
     std::uint64_t private_bytes = ~std::uint64_t{0}; ///< If it lies elsewhere: by the kernel.
     std::uint64_t far_bytes = ~std::uint64_t{0};     ///< As private_bytes, for far cores.
-    /// Cores share a cache, and are not far, if a read of what the other wrote takes less.
+    /// Two cores share a cache, and are not far, if a read of what the other one wrote takes less
+    /// than this, in nanoseconds.
     std::uint32_t near_ns = 0;
-    std::uint64_t cooperative_bytes = 0; ///< From this length on both ends copy it.
+    std::uint64_t cooperative_bytes = 0; ///< From this length on both ends copy the message.
 
     std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
 };
@@ -40,21 +41,21 @@ struct RingPlace {
     std::byte* buffers = nullptr;
 };
 
-/// What a peer needs in order to copy these bytes.
+/// Returns what a peer needs in order to copy these bytes of this process.
 inline shm::RemoteBytes remote_bytes(const shm::Heap& heap, const std::byte* data,
                                      std::uint64_t bytes) {
     const auto place = heap.locate(data, bytes);
     return {reinterpret_cast<std::uintptr_t>(data), place ? place->offset + 1 : 0};
 }
 
-/// The direction to one peer. Messages leave in the order of their posts, except those that were
-/// announced and that the peer cannot read: these are sent once more, by the ring.
+/// The direction to one peer. Messages, or their RTS, leave in the order of their posts. A message
+/// whose RTS was sent and that the peer cannot read is sent once more, by the ring.
 class Outbox {
   public:
     Outbox() = default;
     /// Messages of at least `limits` bytes stay where they are, if the receiver can read them
-    /// there; it may let the sender copy a part. `bell`: the peer's. `heap`: the own one; it and
-    /// `readable` must outlive the outbox. `reuses_buffers`: RingSender::reuse_buffers().
+    /// there; it may let the sender copy a part. `bell` is the peer's. `heap` is the own one; it
+    /// and `readable` must outlive the outbox. `reuses_buffers`: calls RingSender::reuse_buffers().
     Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
            shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
            const shm::PeerReach& receiver, bool reuses_buffers, const SingleCopyLimits& limits)
@@ -67,7 +68,8 @@ class Outbox {
         }
     }
 
-    /// Returns whether the message has left; otherwise it is queued and flush() continues it.
+    /// Sends the message. Returns whether it has left; otherwise it is queued, or its RTS has been
+    /// sent, and flush() continues it.
     bool post(Message& message) {
         if (queue_.empty()) {
             if (message.bytes <= shm::kInlineBytes && !ring_.full()) {
@@ -78,7 +80,7 @@ class Outbox {
             }
             switch (push(message)) {
             case Pushed::whole: return true;
-            case Pushed::announced: return false;
+            case Pushed::rts: return false;
             case Pushed::part: break;
             }
         }
@@ -86,57 +88,62 @@ class Outbox {
         return false;
     }
 
-    bool idle() const { return queue_.empty() && announced_.empty(); }
+    /// Returns whether nothing is queued and no FIN is awaited.
+    bool idle() const { return queue_.empty() && awaiting_fin_.empty(); }
 
-    /// Has this end backed pages of the peer's memory?
+    /// Returns whether this end has given pages to the peer's memory.
     bool has_backed() const { return ring_.has_backed(); }
 
     struct Flushed {
         unsigned moved = 0;  ///< Messages that left or moved on.
         bool copied = false; ///< A piece was copied that the receiver would have had to copy.
     };
-    /// Sends what is queued. Of a message that both ends copy it copies a `share` of the rest.
+    /// Sends what is queued and looks for FINs. Of a message that both ends copy it copies a
+    /// `share` of the rest.
     Flushed flush(shm::Share share);
 
-    /// Is there a message of which this end would copy a part, once its receiver says where to?
+    /// Returns whether there is a message of which this end would copy a part, once its receiver
+    /// says where to.
     bool awaits_target() {
-        return helps() && !announced_.empty() &&
-               announced_.front().bytes >= limits_.cooperative_bytes &&
-               shm::CooperativeCopy::serves(announced_.front().bytes) &&
-               !ring_.cooperative().is_open(ring_.turn(announced_.front().moved),
-                                            name_of(announced_.front()));
+        return helps() && !awaiting_fin_.empty() &&
+               awaiting_fin_.front().bytes >= limits_.cooperative_bytes &&
+               shm::CooperativeCopy::serves(awaiting_fin_.front().bytes) &&
+               !ring_.cooperative().is_open(ring_.sequence(awaiting_fin_.front().moved),
+                                            name_of(awaiting_fin_.front()));
     }
 
-    /// Fails what is queued; returns how many.
+    /// Fails all messages that are queued or await their FIN; returns how many.
     unsigned fail_all();
 
   private:
-    enum class Pushed : std::uint8_t { whole, part, announced };
+    /// How much of a message has left: all, a part or nothing yet, or its RTS.
+    enum class Pushed : std::uint8_t { whole, part, rts };
     Pushed push(Message& message);
     bool stays(const Message& message, const shm::RemoteBytes& data);
     unsigned take_back();
     unsigned send_declined();
-    /// A receiver may have opened private memory because of an earlier offer. So an end that may
-    /// not write there any more does not help at all.
+    /// Returns whether this end copies parts of messages. A receiver may have opened private memory
+    /// because of an earlier offer. So an end that may not write there any more does not help at
+    /// all.
     bool helps() const { return helps_ && writes_ == receiver_.writes(); }
     bool copy_piece(shm::Share share);
 
     shm::RingSender ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue queue_;
-    MessageQueue announced_;                    ///< Their `moved` is the mark.
-    std::vector<std::uint64_t> declined_marks_; ///< Of messages that were sent after all.
+    MessageQueue awaiting_fin_;                 ///< Their `moved` is the mark.
+    std::vector<std::uint64_t> declined_marks_; ///< Of messages that the receiver declined.
     shm::Heap* heap_ = nullptr;
     shm::ReadableMemory* readable_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;
-    bool writes_ = false; ///< Did the kernel permit writing to the peer at first?
-    bool helps_ = true;   ///< Does this end copy parts of what it has announced?
+    bool writes_ = false; ///< The kernel permitted writing to the peer at first.
+    bool helps_ = true;   ///< No write to the peer's memory has failed.
 };
 
-/// Where ranks share processors, a sender that copies a piece keeps its processor from other ranks:
-/// there a receiver asks for help only from this length on.
+/// The least length, in bytes, from which on a receiver asks its sender for help where ranks share
+/// processors: a sender that copies a piece keeps its processor from other ranks.
 inline constexpr std::uint64_t kWantedHelpBytesMin = 4 * shm::kPieceMin;
 
 /// What an inbox does about a message that both ends may copy.
@@ -148,15 +155,15 @@ enum class Pull : std::uint8_t {
 
 /// The direction from one peer. A message for which no receive is posted stays in the ring, where
 /// it holds the sender back. Only if another message of the peer is awaited, which may be behind
-/// it, it is moved out of the way to the early arrivals: copied, or, if it was only announced,
+/// it, it is moved out of the way to the early arrivals: copied, or, if only its RTS has come,
 /// remembered. So early arrivals are bounded by what the peer sends in two windows of the engine
 /// (PROTOCOL.md).
 class Inbox {
   public:
     Inbox() = default;
-    /// `bell`: the peer's. `heap`: the own one; it and `spare` must outlive the inbox.
+    /// `bell` is the peer's. `heap` is the own one; it and `spare` must outlive the inbox.
     /// `own_processors`: each rank has one for itself. `cooperative_bytes`: as in SingleCopyLimits.
-    /// `lost`: the group's, shm::lost_meanwhile().
+    /// `lost`: the group's word for shm::lost_meanwhile().
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
           const shm::PeerReach& sender, bool own_processors, std::uint64_t cooperative_bytes,
@@ -169,9 +176,9 @@ class Inbox {
         }
     }
 
-    /// Returns whether the message has come; otherwise it waits and drain() completes it. Messages
-    /// that both ends copy are left to drain_cooperatively(), so that the sender can begin while
-    /// the caller still has other things to do.
+    /// Receives into the message. Returns whether it has come; otherwise it waits and drain()
+    /// completes it. Messages that both ends copy are left to drain_cooperatively(), so that the
+    /// sender can begin while the caller still has other things to do.
     bool post(Message& message) {
         if (idle() && early_.empty() && ring_.holds(tag_of(message), message.bytes)) {
             message.moved = ring_.receive(message.data, 0);
@@ -190,56 +197,62 @@ class Inbox {
         }
     }
 
-    /// Is nothing awaited, and no message half received?
+    /// Returns whether nothing is awaited, and no message is half received.
     bool idle() const { return current_ == nullptr && posted_.empty() && remembered_.empty(); }
 
-    /// The caller has read the part of the message that it was given: Transport::take_part().
+    /// Goes on with a message of which the caller has read the part that it was given
+    /// (Transport::take_part()).
     void take_part(Message& message);
 
-    /// Takes fragments out of the ring. Returns how many.
+    /// Takes fragments and RTS out of the ring and copies what these name. Returns how many it
+    /// took, counting each piece that it copied.
     unsigned drain(Pull pull);
-    /// As drain(), where the sender may copy, too. If it `may_copy` once it makes progress, this
-    /// end first leaves it as much time as copying alone would take.
+    /// Like drain(), for a message that the sender may copy, too. If the sender `may_copy` once it
+    /// makes progress, this end first leaves it as much time as copying alone would take.
     unsigned drain_cooperatively(bool may_copy);
 
-    /// May both ends copy the message that comes now?
+    /// Returns whether both ends may copy the message that comes now.
     bool cooperative() const { return cooperative_; }
 
-    /// Why nothing more can be received: disagreement (a message came that has another length than
-    /// the awaited one, or belongs to another plan for the same collective), out_of_memory (for an
-    /// early arrival) or io_error (the sender's memory could not be read); else ok.
+    /// Returns why nothing more can be received: disagreement (a message came that has another
+    /// length than the awaited one, or belongs to another plan for the same collective),
+    /// out_of_memory (for an early arrival) or io_error (the sender's memory could not be read);
+    /// else ok.
     Code broken() const { return broken_; }
 
-    /// Nothing more can be received, either: a message was read at its sender's, and then the group
-    /// was found lost, so that the bytes may be others than those that were sent.
+    /// Returns whether nothing more can be received for another reason: a message was read in its
+    /// sender's memory, and then the group was found lost, so that the bytes may be others than
+    /// those that were sent.
     bool outdated() const { return outdated_; }
 
-    /// Fails what is awaited; returns how many.
+    /// Fails all messages that are awaited; returns how many.
     unsigned fail_all();
 
-    /// Has the sender sent a message of that collective, but of another plan? This looks at the
-    /// next message in the ring and at the early arrivals.
+    /// Returns whether the sender has sent a message of that collective, but of another plan. This
+    /// looks at the next message in the ring and at the early arrivals.
     bool contradicts(std::uint64_t tag) const;
-    /// Is a message of that collective awaited, but of another plan?
+    /// Returns whether a message of that collective is awaited, but of another plan.
     bool awaits_other(std::uint64_t tag) const { return posted_.contradicts(tag); }
 
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// An announced early arrival whose receive has been posted since.
+    /// An early arrival of which only the RTS came, and whose receive has been posted since.
     struct Remembered {
         Message* message;
         shm::RemoteBytes elsewhere;
         shm::ReadLater later;
     };
 
-    /// A message that was announced and will come by the ring, since the kernel does not let this
-    /// end read it.
+    /// A message whose RTS has come and that will come by the ring, since the kernel does not let
+    /// this end read it.
     struct Declined {
         std::uint64_t tag;
         shm::ReadLater later;
     };
 
+    /// What has become of the message at the ring's head: it is current_, nothing, or its RTS was
+    /// taken out of the ring.
     enum class Begun : std::uint8_t { yes, no, remembered };
 
     bool post_unmet(Message& message);
@@ -266,12 +279,13 @@ class Inbox {
     std::unique_ptr<EarlyArrival> take_spare(std::uint64_t bytes);
     bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
+    /// Returns whether the message at `data` is private and the sender's memory cannot be read.
     bool unreadable(const shm::RemoteBytes& data) const {
         return data.place == 0 && (declines_ || !sender_.reads());
     }
     Begun decline_head();
     bool decline_current();
-    void decline_announced();
+    void decline_rts();
     void end_declined(std::uint64_t tag);
     void erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place);
     bool early_contradicts(std::uint64_t tag) const;
@@ -281,14 +295,14 @@ class Inbox {
     shm::Doorbell* bell_ = nullptr;
     MessageQueue posted_;
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
-    bool current_is_early_ = false; ///< Then `current_` is that of early_.back().
+    bool current_is_early_ = false; ///< Then current_ is the message of early_.back().
     Code broken_ = Code::ok;
     bool cooperative_ = false;        ///< The sender may be copying to current_ as well.
     const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
-    shm::Help offered_;               ///< By the sender, with its last message that was elsewhere.
+    shm::Help offered_;               ///< What the sender has offered in its last RTS.
     std::uint64_t looks_ = 0;         ///< At a cooperative message that the sender might copy.
     std::uint64_t sender_claims_ = 0; ///< In bytes, of a cooperative copy that was closed early.
-    unsigned fruitless_looks_ = 0;
+    unsigned fruitless_looks_ = 0;    ///< In await_sender().
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach sender_;

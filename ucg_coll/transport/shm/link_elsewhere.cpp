@@ -1,5 +1,5 @@
-// Inbox: messages that stay with their senders. They are read there, by this end or by both; later,
-// where others come first; or sent after all, where the kernel no longer copies.
+// Inbox: messages that stay in their senders' memory. They are read there, by this end or by both;
+// later, where others come first; or sent by the ring after all, where the kernel no longer copies.
 #include <algorithm>
 #include <sched.h>
 #include <utility>
@@ -10,12 +10,14 @@
 namespace ucg::transport {
 namespace {
 
-/// What is read of a sender's memory in one call, so that other peers need not wait for the whole.
+/// The most bytes that one call reads of a sender's memory, so that other peers need not wait for
+/// the whole message.
 constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
 
 } // namespace
 
-/// The rest of a message that lies in its sender's segment.
+/// Returns the rest of current_ where it is mapped here, if it lies in its sender's segment; else
+/// nothing.
 std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
     if (data.place == 0) {
         return {};
@@ -24,23 +26,25 @@ std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
             current_->bytes - current_->moved};
 }
 
-/// After a message was read at its sender's, before it is done.
+/// Returns whether what was read of the sender's memory is what the sender has sent. To be called
+/// after a message was read there and before it is done.
 bool Inbox::still_sent() {
     outdated_ = outdated_ || shm::lost_meanwhile(*lost_);
     return !outdated_;
 }
 
 unsigned Inbox::drain_cooperatively(bool may_copy) {
-    // A look takes about as long as copying so much: who waits in vain is done in twice the time,
-    // or, with a long message, before it would fall asleep.
+    // A look takes about as long as copying so many bytes: a receiver that waits in vain is done in
+    // twice the time, or, with a long message, before it would fall asleep.
     constexpr std::uint64_t kBytesPerLook = 1024;
-    // On shared processors its sender is not told where to before it gathers: see asks_for_help().
+    // On shared processors only a root that gathers asks for help: see asks_for_help().
     const bool waits = own_processors_ && may_copy &&
                        looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
     return drain(waits ? Pull::end : Pull::now);
 }
 
-/// Announced early arrivals that are awaited by now. Returns how many pieces were read.
+/// Reads a piece of the first early arrival of which only the RTS came and that is awaited by now.
+/// Returns how many things happened: 0 or 1.
 unsigned Inbox::read_remembered() {
     const Remembered& first = remembered_.front();
     Message& message = *first.message;
@@ -52,7 +56,7 @@ unsigned Inbox::read_remembered() {
         if (broken_ != Code::ok) {
             return 0;
         }
-        decline_announced();
+        decline_rts();
         return 1;
     }
     message.moved += piece.length;
@@ -68,8 +72,8 @@ unsigned Inbox::read_remembered() {
     return 1;
 }
 
-/// Lets the sender copy a part, if it can get at where the message goes. What the sender writes
-/// stays in its cache.
+/// Begins a message that lies at its sender: lets the sender copy a part, if that is wanted and it
+/// can get at where the message goes.
 void Inbox::begin_elsewhere(std::uint64_t bytes) {
     offered_ = ring_.help();
     if (!asks_for_help(*current_)) {
@@ -88,9 +92,11 @@ void Inbox::begin_elsewhere(std::uint64_t bytes) {
 
 void Inbox::open(const Message& message, const shm::RemoteBytes& target) {
     sender_claims_ = 0;
-    ring_.cooperative().open(ring_.turn(), name_of(message), target);
+    ring_.cooperative().open(ring_.sequence(), name_of(message), target);
 }
 
+/// Returns whether the sender is to copy a part of the message. What the sender writes stays in its
+/// cache. On shared processors only receivers ask that want help in any case, for long messages.
 bool Inbox::asks_for_help(const Message& message) const {
     const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
                                       : message.sender_help == SenderHelp::wanted &&
@@ -99,8 +105,9 @@ bool Inbox::asks_for_help(const Message& message) const {
            shm::CooperativeCopy::serves(message.bytes);
 }
 
-/// Where the message does not come, or comes otherwise, that is in vain; so not before the sender
-/// has offered to copy others.
+/// Opens a message ahead if it is the next that is awaited. That is in vain if another message
+/// comes or this one comes by the ring; so it does not before the sender has offered to copy
+/// others.
 void Inbox::open_long_ahead(const Message& message) {
     const bool next = broken_ == Code::ok && current_ == nullptr && posted_.begins_with(message);
     if (!next || !offered_.mapped || !asks_for_help(message)) {
@@ -113,24 +120,24 @@ void Inbox::open_long_ahead(const Message& message) {
     }
 }
 
-/// What has come is another message than the one that was opened, so that its sender has claimed
-/// nothing, or it came by the ring.
+/// Closes the message that was opened ahead, if any. Called when another one has come, or this one
+/// by the ring, so the sender has claimed nothing.
 void Inbox::close_ahead() {
     if (opened_ != nullptr) {
-        const std::uint64_t claimed = ring_.cooperative().close(ring_.turn(), opened_->bytes);
+        const std::uint64_t claimed = ring_.cooperative().close(ring_.sequence(), opened_->bytes);
         UCG_ASSERT(claimed == 0);
         opened_ = nullptr;
     }
 }
 
-/// False, and the inbox broken unless the kernel refuses it, or does not copy what lies there: then
-/// the sender is unreadable().
+/// Copies a piece of the message from its sender. If it returns false, the inbox is broken, or the
+/// message unreadable(): the kernel refuses the copy, or does not copy what lies there.
 bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Status status =
         shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
     if (shm::is_refusal(status)) {
         shm::tell_of_refusal(status);
-    } else if (status.code() == Code::invalid_argument) { // It was readable when it was looked at.
+    } else if (status.code() == Code::invalid_argument) { // It was readable when the sender tried.
         log(LogLevel::info, "shared memory: {}; long messages of that process come by the ring",
             status.message());
         declines_ = true;
@@ -160,13 +167,13 @@ bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
     return true;
 }
 
-/// The next piece that the sender has not claimed; when all are claimed, looks whether the sender
-/// is done with its own.
+/// Copies the next piece that the sender has not claimed; when all are claimed, looks whether the
+/// sender is done with its own. Returns whether anything has moved.
 bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
     shm::CooperativeCopy& cooperative = ring_.cooperative();
     std::optional<shm::Piece> piece;
     if (pull == Pull::now) {
-        piece = cooperative.claim(shm::End::receiver, ring_.turn(), name_of(*current_));
+        piece = cooperative.claim(shm::End::receiver, ring_.sequence(), name_of(*current_));
     }
     if (piece) {
         if (!fetch(*current_, data, *piece)) {
@@ -184,17 +191,18 @@ bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
     if (!still_sent()) {
         return false;
     }
-    cooperative.close(ring_.turn(), current_->bytes);
+    cooperative.close(ring_.sequence(), current_->bytes);
     current_->moved = current_->bytes;
     cooperative_ = false;
     ring_.take();
     return true;
 }
 
-/// Where the sender cannot write after all: the rest is pulled as soon as it tries no more. What
-/// this end has copied is the message's start.
+/// Goes on without the sender, which cannot write after all or is not to: the rest is pulled as
+/// soon as it tries no more. What this end has copied is the message's start. Returns false while
+/// the sender is at a piece.
 bool Inbox::copy_alone() {
-    sender_claims_ += ring_.cooperative().close(ring_.turn(), current_->bytes);
+    sender_claims_ += ring_.cooperative().close(ring_.sequence(), current_->bytes);
     if (ring_.cooperative().pushed().bytes < sender_claims_) {
         return await_sender();
     }
@@ -202,8 +210,8 @@ bool Inbox::copy_alone() {
     return true;
 }
 
-/// Always false: nothing moved. Now and then it looks whether the sender still exists, since a dead
-/// one finishes nothing.
+/// Returns false: nothing moved. Now and then it asks whether the sender's process still exists; if
+/// it has ended, nothing more will move, and the inbox is broken.
 bool Inbox::await_sender() {
     constexpr unsigned kLooks = 1024;
     if (++fruitless_looks_ % kLooks == 0 && shm::has_ended(sender_)) {
@@ -214,12 +222,14 @@ bool Inbox::await_sender() {
     return false;
 }
 
-/// Before the caller gets its memory back: nothing may be written there any more. The sender is
-/// inside one copy at most, unless it is gone; where that cannot be asked, it gets its time.
+/// Closes a cooperative copy and waits until the sender is done with what it had claimed, before
+/// the caller gets its memory back: nothing may be written there any more. The sender is inside one
+/// copy at most, unless its process has ended; where the kernel does not tell that, the sender gets
+/// its time.
 void Inbox::stop_cooperative_copy(std::uint64_t bytes) {
-    constexpr unsigned kYieldsPerQuestion = 64; // They may take microseconds or slices.
+    constexpr unsigned kYieldsPerQuestion = 64; // A yield may take microseconds or time slices.
     shm::CooperativeCopy& cooperative = ring_.cooperative();
-    sender_claims_ += cooperative.close(ring_.turn(), bytes);
+    sender_claims_ += cooperative.close(ring_.sequence(), bytes);
     const bool askable = shm::tells_end(sender_);
     VainWait unasked;
     for (unsigned i = 0; cooperative.pushed().bytes < sender_claims_; ++i) {
@@ -232,7 +242,8 @@ void Inbox::stop_cooperative_copy(std::uint64_t bytes) {
     cooperative_ = false;
 }
 
-/// Where it was only announced: it stays with its sender until it is asked for.
+/// Adds the message whose RTS is at the ring's head to the early arrivals: it stays with its sender
+/// until its receive is posted. Returns false if there is no memory.
 bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
     auto early = take_spare(0);
     if (early == nullptr) {
@@ -246,11 +257,12 @@ bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBy
     return true;
 }
 
-/// The message at the ring's head comes by the ring. What its sender has claimed of it, opened
-/// ahead, it pushes before: no later message may be opened until then.
+/// Declines the message whose RTS is at the ring's head: it will come by the ring. If it was opened
+/// ahead, its sender first pushes what it has claimed of it: no later message may be opened until
+/// then.
 Inbox::Begun Inbox::decline_head() {
     if (opened_ != nullptr) {
-        sender_claims_ += ring_.cooperative().close(ring_.turn(), opened_->bytes);
+        sender_claims_ += ring_.cooperative().close(ring_.sequence(), opened_->bytes);
         if (ring_.cooperative().pushed().bytes < sender_claims_) {
             await_sender();
             return Begun::no;
@@ -258,12 +270,12 @@ Inbox::Begun Inbox::decline_head() {
         opened_ = nullptr;
     }
     declined_.push_back({ring_.tag(), ring_.remember()});
-    decline_announced();
+    decline_rts();
     return Begun::remembered;
 }
 
-/// The same of what is half read. Of a message that is not in its sender's segment nothing was
-/// given out, so it may begin anew. False while the sender is at a piece of it.
+/// Declines current_, which is half read. No part of a private message was given out, so it may
+/// begin anew. Returns false while the sender is at a piece of it.
 bool Inbox::decline_current() {
     UCG_ASSERT(!current_is_early_ && current_->taken == 0);
     if (cooperative_ && !copy_alone()) {
@@ -273,12 +285,12 @@ bool Inbox::decline_current() {
     declined_.push_back({ring_.tag(), ring_.remember()});
     message.moved = 0;
     posted_.push(message);
-    decline_announced();
+    decline_rts();
     return true;
 }
 
-/// So does all that is remembered of the sender's private memory.
-void Inbox::decline_announced() {
+/// Declines all remembered messages in the sender's private memory, and tells the sender.
+void Inbox::decline_rts() {
     for (auto at = remembered_.begin(); at != remembered_.end();) {
         if (at->elsewhere.place != 0) {
             ++at;
@@ -290,7 +302,7 @@ void Inbox::decline_announced() {
         at = remembered_.erase(at);
     }
     for (std::size_t i = early_.size(); i-- > 0;) {
-        if (early_[i]->later.turn != 0 && early_[i]->elsewhere.place == 0) {
+        if (early_[i]->later.sequence != 0 && early_[i]->elsewhere.place == 0) {
             declined_.push_back({early_[i]->tag, early_[i]->later});
             erase_early(early_.begin() + static_cast<std::ptrdiff_t>(i));
         }
@@ -300,7 +312,8 @@ void Inbox::decline_announced() {
     bell_->ring(shm::Awaits::room);
 }
 
-/// If the message at the ring's head is one of those, its mark may be used again.
+/// Sends the FIN of the message at the ring's head, if it is one that was declined, so that its
+/// mark may be used again.
 void Inbox::end_declined(std::uint64_t tag) {
     const auto found = std::find_if(declined_.begin(), declined_.end(),
                                     [tag](const Declined& each) { return each.tag == tag; });

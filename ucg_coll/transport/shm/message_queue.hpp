@@ -8,7 +8,7 @@
 
 namespace ucg::transport {
 
-/// A message's name within one ordered pair of ranks, as one word to compare.
+/// Returns a message's name within one ordered pair of ranks, as one word to compare.
 inline std::uint64_t tag_of(const Message& message) {
     return (std::uint64_t{message.sequence} << 32) | (std::uint64_t{message.step} << 16) |
            lane_of(message);
@@ -18,12 +18,13 @@ inline shm::MessageName name_of(const Message& message) {
     return {tag_of(message), message.bytes};
 }
 
-/// Do the two belong to one collective, of which the ranks have different plans?
+/// Returns whether the two tags belong to one collective, of which the ranks have different plans.
 inline bool contradict(std::uint64_t tag, std::uint64_t other) {
     return tag >> 32 == other >> 32 &&
            plan_of(static_cast<std::uint16_t>(tag)) != plan_of(static_cast<std::uint16_t>(other));
 }
 
+/// A queue of posted messages. Does not own them.
 class MessageQueue {
   public:
     bool empty() const { return first_ == nullptr; }
@@ -36,20 +37,21 @@ class MessageQueue {
         last_ = &message;
     }
 
-    /// As the first, before all others.
+    /// Puts the message before all others.
     void put_back(Message& message) {
         message.next = first_;
         last_ = first_ == nullptr ? &message : last_;
         first_ = &message;
     }
 
-    /// REQUIRES: !empty().
+    /// Unlinks the first message and returns it. REQUIRES: !empty().
     Message& pop() {
         Message& message = *first_;
         first_ = message.next;
         return message;
     }
 
+    /// Returns whether a message of the queue contradict()s the tag.
     bool contradicts(std::uint64_t tag) const {
         bool found = false;
         for (const Message* at = first_; at != nullptr && !found; at = at->next) {

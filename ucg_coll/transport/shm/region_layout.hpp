@@ -17,48 +17,50 @@
 
 namespace ucg::transport {
 
-/// Bytes that a rank has a peer copy, since the kernel does not copy them for itself (Asks).
+/// Bytes that a rank asks a peer to copy, since the kernel does not let the rank itself (Asks).
 /// Written by the rank, but for `answered`.
 struct Ask {
-    std::atomic<std::uint64_t> word;     ///< Counts them from 1, times 2^16; and the peer's index.
+    std::atomic<std::uint64_t> word;     ///< Number of the ask, from 1, times 2^16, + peer's index.
     std::atomic<std::uint64_t> answered; ///< The word, once that peer has copied.
     std::uint64_t offset;                ///< In the peer's buffer.
     std::uint64_t bytes;
-    std::uint64_t place; ///< Offset in the rank's segment, where they come from or go to.
-    std::uint32_t sequence;
-    std::uint16_t buffer; ///< graph::BufferKind
-    std::uint16_t writes; ///< 1: to the peer's buffer.
+    std::uint64_t place;    ///< Offset in the rank's segment, where they come from or go to.
+    std::uint32_t sequence; ///< Of the collective.
+    std::uint16_t buffer;   ///< graph::BufferKind
+    std::uint16_t writes;   ///< 1: they go to the peer's buffer; 0: they come from there.
 };
 
-/// At the start of a rank's lines.
+/// Lies at the start of a rank's lines.
 struct alignas(2 * kCacheLine) RegionHead {
-    /// What the peers say when they look at nothing of this rank's any more: shm::kLeft and more.
+    /// Peers add shm::kLeft (and shm::kLeftPages) when they look at nothing of this rank any more.
     std::atomic<std::uint64_t> left;
-    std::atomic<std::uint32_t> rings_taken;
-    std::atomic<std::uint32_t> absent; ///< 1 once the rank has broken off.
-    shm::AccessTicket ticket;          ///< Written before the peers know of the region,
-    shm::ProcessNumber process;        ///< as this is.
-    std::atomic<std::uint64_t> asks;   ///< How often peers have asked this rank.
-    Ask ask;                           ///< The rank's own.
+    std::atomic<std::uint32_t> rings_taken; ///< Numbers of rings to this rank that are taken.
+    std::atomic<std::uint32_t> absent;      ///< 1 once the rank has broken off.
+    shm::AccessTicket ticket;               ///< Written before the peers know of the region,
+    shm::ProcessNumber process;             ///< as this is.
+    std::atomic<std::uint64_t> asks;        ///< How often peers have asked this rank.
+    Ask ask;                                ///< The rank's own.
 };
 static_assert(sizeof(RegionHead) == 2 * kCacheLine);
 
 /// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers
 /// are ordered after the writer by the message that told them to read.
 struct alignas(kCacheLine) Exposed {
-    /// sequence + 1; where ranks help one another, with the plan (turn_of()).
-    std::atomic<std::uint64_t> turn;
-    std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; see place_of().
-    // Where ranks help one another:
-    std::array<std::atomic<std::uint64_t>, 2> address; ///< Of input and output, in the owner.
+    /// The collective's sequence number + 1; where ranks help one another, with the plan above it
+    /// (sequence_word() in help.cpp).
+    std::atomic<std::uint64_t> sequence;
+    std::array<std::atomic<std::uint64_t>, 3> place; ///< By BufferKind; ShmTransport::place_of().
+    /// Addresses of input and output in the owner's process, where ranks help one another.
+    std::array<std::atomic<std::uint64_t>, 2> address;
 };
 static_assert(sizeof(Exposed) == kCacheLine);
 
-/// Two leases. One is close to those of the other ranks, if there is room, and has lines, with
-/// pages from the beginning (the head, the table of exposed buffers, the number of each peer's
-/// ring, the first rings and, of the host's first rank, the lines of all flag slots), and the
-/// buffers of the own flag slot. The other is for pairs of ranks: further rings, and all their
-/// buffers. Buffers and further rings get pages when they are first used.
+/// Offsets in the two leases of a rank, and their lengths. One lease is close to those of the other
+/// ranks, if there is room, and has lines, with pages from the beginning (the head, the table of
+/// exposed buffers, the number of each peer's ring, the first rings and, of the host's first rank,
+/// the lines of all flag slots), and the buffers of the own flag slot. The other is for pairs of
+/// ranks: further rings, and all their buffers. Buffers and further rings get pages when they are
+/// first used.
 class RegionLayout {
   public:
     RegionLayout(const shm::RingShape& ring, const shm::FlagSlotShape& flag_slot,
@@ -66,19 +68,27 @@ class RegionLayout {
         : ring_(ring), flag_slots_(flag_slot), outstanding_max_(outstanding_max),
           rings_at_first_(std::min(flag_slot.ranks - 1, rings_at_first)) {}
 
-    /// Has each pair of ranks its rings from the beginning, numbered by ring_index()?
+    /// Returns whether each pair of ranks has its rings from the beginning, numbered by
+    /// ring_index().
     bool all_at_first() const { return rings_at_first_ == flag_slots_.ranks - 1; }
     std::uint32_t rings_at_first() const { return rings_at_first_; }
-    /// A region has a ring for each rank but its owner.
+    /// Returns the number of the ring from `sender` to `receiver` in the receiver's region, which
+    /// has one for each rank but its owner.
     static std::uint32_t ring_index(std::uint32_t receiver, std::uint32_t sender) {
         return sender - (sender > receiver ? 1 : 0);
     }
 
+    // Offsets in the first lease.
+
+    /// Of the entries of Exposed, one for each outstanding collective.
     static constexpr std::uint64_t exposed() { return sizeof(RegionHead); }
+    /// Of the numbers of the rings that peers send by, from 1, by the peer's index; 0: there is
+    /// none.
     std::uint64_t numbers() const {
         return exposed() + outstanding_max_ * std::uint64_t{sizeof(Exposed)};
     }
-    /// A word for each part of a rank in each collective, where so many ranks help one another.
+    /// Of the words for parts: one for each part of the rank in each collective, where so many
+    /// ranks help one another.
     std::uint64_t unit_words() const {
         return round_up(numbers() + flag_slots_.ranks * sizeof(std::uint32_t),
                         sizeof(shm::UnitWord));
@@ -94,21 +104,25 @@ class RegionLayout {
                number * ring_.lines_bytes();
     }
     std::uint64_t flag_slot_lines() const { return first_ring(rings_at_first_); }
-    /// Of the rank with that index on the host.
+    /// Returns the bytes of the lines of the rank with that index on the host.
     std::uint64_t lines_bytes(std::size_t index) const {
         return flag_slot_lines() + (index == 0 ? flag_slots_.lines_bytes() : 0);
     }
 
-    /// Half a page behind a page's start: processors prefetch within a page and learn it at the
-    /// start of one, so a share of a page that lies across two is read as two streams.
+    /// The buffers begin half a page behind a page's start: processors prefetch within a page and
+    /// learn it at the start of one, so a share of a page that lies across two is read as two
+    /// streams.
     std::uint64_t flag_slot_buffers(std::size_t index) const {
         return round_up(lines_bytes(index), shm::page_bytes()) + shm::page_bytes() / 2;
     }
+    /// Returns the length of the first lease.
     std::uint64_t close_bytes(std::size_t index) const {
         return flag_slot_buffers(index) + flag_slots_.buffers_bytes();
     }
 
-    /// In the other lease. REQUIRES: number >= rings_at_first().
+    // Offsets in the other lease.
+
+    /// REQUIRES: number >= rings_at_first().
     std::uint64_t further_ring(std::uint32_t number) const {
         return (number - rings_at_first_) * ring_.lines_bytes();
     }
@@ -116,13 +130,15 @@ class RegionLayout {
         return round_up(further_ring(rings_max()), shm::page_bytes()) +
                ring_index * ring_.buffers_bytes();
     }
-    /// Not 0, since that is no lease: a rank alone has a page.
+    /// Returns the length of the other lease. It is not 0, which would be no lease: a rank alone
+    /// has a page.
     std::uint64_t pairs_bytes() const {
         return std::max(ring_buffers(flag_slots_.ranks - 1), shm::page_bytes());
     }
 
   private:
-    /// Of a pair of ranks either may take a number, and one of the two is lost.
+    /// Returns how many rings a rank may number: both ranks of a pair may take a number, and one of
+    /// the two is lost.
     std::uint32_t rings_max() const {
         return all_at_first() ? rings_at_first_ : 2 * (flag_slots_.ranks - 1);
     }

@@ -188,14 +188,14 @@ Status ShmTransport::connect(std::span<const ShmAddress> addresses) {
     return Status();
 }
 
-/// The heaps are attached.
+/// Finds where the peers' memory is mapped. REQUIRES: the heaps are attached.
 void ShmTransport::locate(std::span<const ShmAddress> addresses) {
     for (const ShmAddress& address : addresses) {
         std::shared_ptr<std::byte> segment = heap_.hold(address.heap.token);
         std::byte* base = segment.get();
         sites_.push_back({base, base + address.lines_offset, base + address.pairs_offset,
                           reinterpret_cast<shm::Doorbell*>(base + address.bell_offset)});
-        if (segments_.empty() || segments_.back() != segment) { // Most lie in one.
+        if (segments_.empty() || segments_.back() != segment) { // Most ranks have the same one.
             segments_.push_back(std::move(segment));
         }
     }
@@ -212,13 +212,13 @@ bool ShmTransport::reuses_buffers() const {
     return !options_.own_processors && rings * shape_.buffers_bytes() > options_.cache_bytes;
 }
 
-/// Null where single copies are switched off.
+/// Returns what is known of access to that process; null where single copies are switched off.
 shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
     return options_.single_copy_bytes_min == ~std::uint64_t{0} ? nullptr : &heap_.access_to(ticket);
 }
 
-/// Makes the rings between this rank and a peer. False, and the group has failed, where there is no
-/// memory for their lines.
+/// Makes the rings between this rank and a peer. Returns false, and the group has failed, where
+/// there is no memory for their lines.
 bool ShmTransport::open(std::uint32_t index) {
     std::byte* to = ring_lines(index, self_);
     std::byte* from = ring_lines(self_, index);
@@ -234,7 +234,7 @@ bool ShmTransport::open(std::uint32_t index) {
         reach.access = access;
         ++single_copy_peers_;
     }
-    // Where the distance decides nothing no read is timed.
+    // Where the distance decides nothing, no read is timed.
     const bool far_matters =
         reach.reads() && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
     const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
@@ -252,7 +252,7 @@ bool ShmTransport::open(std::uint32_t index) {
     return true;
 }
 
-/// Null if there is no memory for them.
+/// Returns where the lines of that ring are mapped here; null if there is no memory for them.
 std::byte* ShmTransport::ring_lines(std::uint32_t receiver, std::uint32_t sender) {
     const Site& site = sites_[receiver];
     if (layout_.all_at_first()) {
@@ -264,8 +264,9 @@ std::byte* ShmTransport::ring_lines(std::uint32_t receiver, std::uint32_t sender
                                                 : site.pairs + layout_.further_ring(number - 1);
 }
 
-/// Counts from 1. Whichever of the two ranks asks first takes the receiver's next ring, with its
-/// pages, for their messages. Where both do at once one number is lost. 0 if there are no pages.
+/// Returns the number of the ring in the receiver's region, from 1. Whichever of the two ranks asks
+/// first takes the receiver's next ring for their messages, and gives it pages. Where both do at
+/// once one number is lost. 0 if there are no pages.
 std::uint32_t ShmTransport::ring_number(std::uint32_t receiver, std::uint32_t sender) {
     const Site& site = sites_[receiver];
     auto& agreed =
@@ -279,14 +280,14 @@ std::uint32_t ShmTransport::ring_number(std::uint32_t receiver, std::uint32_t se
         !heap_.back(site.pairs + layout_.further_ring(taken - 1), shape_.lines_bytes()).ok()) {
         return 0;
     }
-    // Release: the peer finds its pages.
+    // Release: the peer that finds the number finds the pages of the ring.
     return agreed.compare_exchange_strong(number, taken, std::memory_order_acq_rel,
                                           std::memory_order_acquire)
                ? taken
                : number;
 }
 
-/// There is no ring for it.
+/// Fails a message for which there is no ring.
 void ShmTransport::give_up(Message& message) {
     message.state = MessageState::failed;
     ++unreported_;
@@ -323,9 +324,9 @@ void ShmTransport::post(std::span<Message> messages) {
     }
 }
 
-/// What this rank sends to memory that waits for it goes before what it would fetch, for which its
-/// sender can do the same: a processor writes what its own cache has sooner than it reads what
-/// another's has.
+/// Pushes pieces of what this rank sends before it pulls what it receives, of which the senders can
+/// push pieces, too: a processor writes what its own cache has sooner than it reads what another's
+/// has.
 unsigned ShmTransport::progress() {
     unsigned moved = std::exchange(unreported_, 0);
     if (help_.has_value()) {
@@ -363,7 +364,8 @@ unsigned ShmTransport::progress() {
     return moved;
 }
 
-/// After a look at that peer's messages: false if they cannot be followed any more.
+/// To be called after a look at that peer's messages. Returns false if they cannot be followed any
+/// more.
 bool ShmTransport::received(std::uint32_t peer_index, unsigned& moved) {
     const Inbox& inbox = peers_[peer_index].inbox;
     if (inbox.broken() != Code::ok) {
@@ -382,8 +384,8 @@ bool ShmTransport::received(std::uint32_t peer_index, unsigned& moved) {
     return true;
 }
 
-/// Returns whether this rank has copied a piece that a receiver would have had to copy. Of messages
-/// that two ranks exchange, each copies its own.
+/// Sends what is queued. Returns whether this rank has copied a piece that a receiver would have
+/// had to copy. Of messages that two ranks exchange, each copies its own.
 bool ShmTransport::flush(unsigned& moved) {
     bool copied = false;
     for (std::size_t i = sending_.size(); i-- > 0;) {
@@ -400,30 +402,31 @@ bool ShmTransport::flush(unsigned& moved) {
     return copied;
 }
 
-/// A share had no room: the peer that is behind may be at something else.
-bool ShmTransport::refused(const FlagSlotTurn& turn) {
+/// Called when a share had no room: the peer that is behind may be at another collective. Returns
+/// false.
+bool ShmTransport::refused(const FlagSlotSequence& sequence) {
     if (!abandoned_ && flag_slots_->suspects()) {
-        compare(turn, flag_slots_->last_peer(), 0, shm::Awaits::room);
+        compare(sequence, flag_slots_->last_peer(), 0, shm::Awaits::room);
     }
     return false;
 }
 
-/// exchange() where the share may have to wait, or is long.
+/// Does exchange() where the share may have to wait, or is long.
 std::size_t ShmTransport::exchange_slowly(const FlagSlotExchange& exchange) {
-    ShmTransport::finish(exchange.turn.turn);
-    if (!ShmTransport::share(exchange.turn, exchange.data, exchange.bytes)) {
+    ShmTransport::finish(exchange.sequence.sequence);
+    if (!ShmTransport::share(exchange.sequence, exchange.data, exchange.bytes)) {
         return kNotShared;
     }
     flag_slots_->look_for(exchange, [this](Rank rank) { return index_of(rank); });
-    return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
+    return ShmTransport::poll(exchange.sequence, exchange.reads, exchange.places);
 }
 
-/// The rest of exchange() after a share at once: a peer is not there yet, or sleeps.
+/// Does the rest of exchange() after a share at once, if a peer is not there yet or sleeps.
 std::size_t ShmTransport::look_again(const FlagSlotExchange& exchange) {
     if (flag_slots_->wakes()) {
         flag_slots_->wake(shm::Awaits::both); // There may be more room, too.
     }
-    return ShmTransport::look(exchange.turn, exchange.reads, exchange.places);
+    return ShmTransport::poll(exchange.sequence, exchange.reads, exchange.places);
 }
 
 namespace {
@@ -459,7 +462,8 @@ Status failure_of(shm::Loss loss) {
 
 } // namespace
 
-/// By what a rank of the group has found. True as well where nothing moves for another reason.
+/// Returns whether the group cannot go on, by what any of its ranks has found, and fails it here
+/// then. True as well where nothing moves any more for another reason.
 bool ShmTransport::lost() {
     const shm::Loss loss = flag_slots_->loss();
     if (abandoned_ || loss == shm::Loss::none) {
@@ -471,7 +475,7 @@ bool ShmTransport::lost() {
     return true;
 }
 
-/// Or because that peer, for which this rank waits, is not there.
+/// Like lost(), and also if that peer, for which this rank waits, has broken off.
 bool ShmTransport::lost(std::uint32_t peer_index) {
     if (sites_[peer_index].head().absent.load(std::memory_order_relaxed) != 0) {
         flag_slots_->lose(shm::Loss::rank);
@@ -479,23 +483,25 @@ bool ShmTransport::lost(std::uint32_t peer_index) {
     return lost();
 }
 
-/// A turn waits for that peer, who may run another collective under the same sequence: then it has
-/// sent a message of that, or shared something. Or its process has ended, after what it has shared.
-void ShmTransport::compare(const FlagSlotTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
-                           shm::Awaits awaited) {
+/// Called when this rank waits in vain for that peer at the flag slots. The peer may run another
+/// collective under the same sequence number: then it has sent a message of that, or shared
+/// something else. Or its process has ended, after all that it has shared.
+void ShmTransport::compare(const FlagSlotSequence& sequence, std::uint32_t peer_index,
+                           std::uint64_t bytes, shm::Awaits awaited) {
     if (lost(peer_index)) {
         return;
     }
-    if (flag_slots_->contradicts(turn, peer_index, bytes) ||
-        contradicts(peer_index, stamp_of(turn))) {
+    if (flag_slots_->contradicts(sequence, peer_index, bytes) ||
+        contradicts(peer_index, stamp_of(sequence))) {
         fail(Code::disagreement, peer_index);
-    } else if (waits_long(turn) && gone(peer_index) &&
-               !flag_slots_->has_come(turn, peer_index, awaited)) {
+    } else if (waits_long(sequence) && gone(peer_index) &&
+               !flag_slots_->has_come(sequence, peer_index, awaited)) {
         fail_without(peer_index);
     }
 }
 
-/// Has the peer sent a message of that collective, of another plan? It may have made the ring.
+/// Returns whether the peer has sent a message of that collective with another plan. It may have
+/// made the ring for that.
 bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
     if (!peers_.has(peer_index)) {
         const auto* agreed =
@@ -507,7 +513,7 @@ bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
     return peers_[peer_index].inbox.contradicts(stamp);
 }
 
-/// The same for messages, whose senders may have shared something instead.
+/// Like compare(), for messages in vain: their senders may have shared something instead.
 void ShmTransport::compare_awaited() {
     if (lost() || look_for_dead()) {
         return;
@@ -532,8 +538,8 @@ void ShmTransport::compare_awaited() {
     }
 }
 
-/// After a broken message the ring cannot be followed any more; the group is lost, and the others
-/// wait in vain for what this rank would send.
+/// Fails after a broken message: the ring cannot be followed any more, so the group is lost, and
+/// the others are told, as they would wait in vain for what this rank would send.
 void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
                       ranks_[self_], what_is_wrong(code));
@@ -542,7 +548,7 @@ void ShmTransport::fail(Code code, std::uint32_t peer_index) {
     fail_all();
 }
 
-/// The others of the host wait in vain for what this rank would send or share.
+/// Tells the others of the host, which would wait in vain for what this rank would send or share.
 void ShmTransport::abandon() {
     if (abandoned_) {
         return;
@@ -553,9 +559,9 @@ void ShmTransport::abandon() {
     fail_all();
 }
 
-/// The group is lost: that is stored, by this rank or another.
+/// Fails all messages. REQUIRES: this rank or another has stored that the group is lost.
 void ShmTransport::fail_all() {
-    shm::loss_fence(std::memory_order_release); // The callers' buffers are theirs again.
+    shm::loss_fence(std::memory_order_release); // From here on callers may use their buffers.
     abandoned_ = true;
     if (flag_slots_.has_value()) {
         flag_slots_->never_at_once();

@@ -29,75 +29,87 @@
 
 namespace ucg::transport {
 
-/// The same on all ranks of a group.
+/// Options of a ShmTransport. They are the same on all ranks of a group.
 struct ShmOptions {
     std::uint32_t depth = 16;                ///< Slots of a ring; a power of two, at least 2.
     std::uint32_t slot_bytes_max = 16 << 10; ///< The longest fragment, where there is room.
     std::uint32_t slot_bytes_min = 512;
-    /// What the buffers of one ring have in all, where there is room: long messages take them in
-    /// turn (RingShape::buffers).
+    /// Bytes of all buffers of one ring, where there is room: long messages use one after the other
+    /// (RingShape::buffers).
     std::uint64_t ring_bytes = 256 << 10;
-    /// What the rings of one group may take of one host. With many ranks the slots become shorter,
-    /// then fewer; below the least of both the bound is exceeded and the lease may fail.
+    /// Bytes that the rings of one group may take of one host. With many ranks the slots become
+    /// shorter, then fewer; where even the shortest and fewest take more, the bound is exceeded and
+    /// the lease may fail.
     std::uint64_t host_bytes_max = std::uint64_t{64} << 20;
-    /// So many rings to each rank are there from the beginning; where it has more peers, and for
-    /// all of them then, two ranks make theirs when one has a message for the other.
+    /// A group whose ranks have at most so many peers on the host has all its rings from the
+    /// beginning. In a larger one two ranks make theirs when one has a message for the other, and
+    /// the first so many rings to each rank lie in memory that has pages from the beginning.
     std::uint32_t rings_at_first = 16;
     /// Messages of at least so many bytes are copied once, by the kernel on behalf of the receiver
-    /// and the sender, where it permits that; all ones: never. A system call costs more than a
-    /// second copy below that.
+    /// and the sender, where it permits that; all ones: never. For shorter ones a system call costs
+    /// more than a second copy.
     std::uint64_t single_copy_bytes_min = 16 << 10;
-    /// The same where sender and receiver have cores that share no cache, if that is less.
+    /// Like single_copy_bytes_min, where sender and receiver have cores that share no cache, if it
+    /// is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
-    /// The sender finds that out by reads of what the receiver has written: they take so long or
-    /// longer there. Messages in the ring are cut into fewer pieces then. 0: no core is far.
+    /// The sender finds out whether cores share a cache by reads of what the receiver has written:
+    /// they take so many nanoseconds or more if not. Messages in the ring are cut into fewer
+    /// fragments then. 0: no core is far.
     std::uint32_t near_ns = 0;
-    /// The same of messages in the sender's segment, which no system call copies.
+    /// Like single_copy_bytes_min, for messages in the sender's segment, which are copied without a
+    /// system call.
     std::uint64_t mapped_copy_bytes_min = 8 << 10;
-    /// Of such messages both ends copy parts from this length on, if they are longer than a piece.
+    /// Both ends copy parts of messages that are copied once from this length on, if these are
+    /// longer than a piece.
     std::uint64_t cooperative_copy_bytes_min = 0;
     /// Ranks have processors for themselves, so that a sender that waits may as well copy a part of
-    /// such a message. Where they share processors, what one does keeps another from its own.
+    /// such a message. Where they share processors, what one rank does keeps another from its own
+    /// work.
     bool own_processors = true;
-    /// What ranks that share processors have of the last-level cache. Where the group's rings do
-    /// not fit it, those buffers are used again first that were used last.
+    /// Bytes of the last-level cache that ranks which share processors have. Where the group's
+    /// rings do not fit it, those buffers are used again first that were used last.
     std::uint64_t cache_bytes = ~std::uint64_t{0};
     /// Collectives of the group that may be outstanding at once; a power of two.
     std::uint32_t outstanding_max = 64;
-    /// Wanted for each rank's scratch and staging buffers that peers read; of more than 32 ranks,
-    /// for so many together (staging_bytes()). Where the heap has no room for it, there is none.
+    /// Bytes wanted for each rank's scratch and staging buffers that peers read; of more than 32
+    /// ranks, all together have as many as 32 would (staging_bytes()). Where the heap has no room
+    /// for them, there are none.
     std::uint64_t staging_bytes = 0;
-    /// Turns that a rank may be ahead of its peers on its flag slot; a power of two, at least 2.
+    /// How many sequence numbers a rank may be ahead of its peers on its flag slot; a power of two,
+    /// at least 2.
     std::uint32_t flag_slot_depth = 16;
-    /// The longest share, where there is room.
+    /// The longest share in bytes, where there is room.
     std::uint32_t flag_slot_bytes_max = 8 << 10;
     std::chrono::milliseconds attach_timeout{30000};
 };
 
-/// The rings of a group with so many ranks on the host. REQUIRES: rank_count >= 1.
+/// Returns the shape of the rings of a group with so many ranks on the host. REQUIRES: rank_count
+/// >= 1.
 shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options);
 
-/// The flag slots of such a group: an eighth of the host's bytes, with shorter shares where ranks
-/// are many. REQUIRES: rank_count >= 1.
+/// Returns the shape of the flag slots of such a group: they take at most an eighth of
+/// `host_bytes_max`, with shorter shares where ranks are many. REQUIRES: rank_count >= 1.
 shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options);
 
-/// What each rank of such a group has for its peers to read: every one of them needs page tables
-/// for what all others have, so that does not grow with the ranks. REQUIRES: rank_count >= 1.
+/// Returns the bytes that each rank of such a group has for its peers to read: each peer needs page
+/// tables for what all others have, so the sum does not grow with the ranks. REQUIRES:
+/// rank_count >= 1.
 std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options);
 
-/// Of such a group. REQUIRES: rank_count >= 1.
+/// Returns the layout of a rank's memory in such a group. REQUIRES: rank_count >= 1.
 RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options);
 
-/// Does the kernel let this process read and write the memory of all these? Tries what was not
-/// tried before; false, too, of more than are tried.
+/// Returns whether the kernel lets this process read and write the memory of all these. Tries what
+/// was not tried before; false as well for more than it tries.
 bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others);
 
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
 struct ShmAddress {
     shm::HeapAddress heap;
-    std::uint64_t lines_offset = 0; ///< Of the rank's lines, within its heap's segment.
-    std::uint64_t pairs_offset = 0; ///< Of what it has reserved for pairs of ranks, likewise.
-    std::uint64_t bell_offset = 0;  ///< Of its process's doorbell, likewise.
+    // Offsets within the segment of the rank's heap.
+    std::uint64_t lines_offset = 0; ///< Of the rank's lines.
+    std::uint64_t pairs_offset = 0; ///< Of what it has reserved for pairs of ranks.
+    std::uint64_t bell_offset = 0;  ///< Of its process's doorbell.
     shm::RingShape shape;
     shm::FlagSlotShape flag_slot_shape;
     Rank rank = kNoRank;
@@ -107,28 +119,32 @@ struct ShmAddress {
 };
 static_assert(std::is_trivially_copyable_v<ShmAddress>);
 
+/// A rank's end of a group on one host.
 class ShmTransport final : public Transport, public PeerMemory, public FlagSlots {
   public:
-    /// Leases the rings that receive, and the flag slot. `ranks_on_host`: the group's ranks on this
-    /// host, rising; `self_index`: the own position among them. The heap must outlive the
-    /// transport. Fails with out_of_memory when the heap has no room.
+    /// Makes a transport, for which it leases the rings by which this rank receives, and the flag
+    /// slot. `ranks_on_host` are the group's ranks on this host, rising; `self_index` is the own
+    /// position among them. The heap must outlive the transport. Fails with out_of_memory when the
+    /// heap has no room.
     static Result<std::unique_ptr<ShmTransport>> create(shm::Heap& heap, Ranks ranks_on_host,
                                                         Rank self_index, const ShmOptions& options);
 
+    /// Returns what the peers' connect() needs of this rank.
     ShmAddress address() const;
 
-    /// Maps the peers. Called once, by all the ranks of the host at about the same time, with their
-    /// addresses in the order of `ranks_on_host`. It may fail on some ranks only: the caller agrees
-    /// on the outcome, and if one failed, all destroy their transport and take another way.
+    /// Maps the peers' memory. Called once, by all the ranks of the host at about the same time,
+    /// with their addresses in the order of `ranks_on_host`. It may fail on some ranks only: the
+    /// caller agrees on the outcome, and if one failed, all destroy their transport and take
+    /// another way.
     Status connect(std::span<const ShmAddress> addresses);
 
-    /// All have connected. From now on peers may look at this rank's flag slots until they end, so
-    /// that its memory is returned only then.
+    /// Says that all ranks have connected. From now on peers may look at this rank's flag slots
+    /// until they end, so that its memory is returned only then.
     void establish() { established_ = true; }
 
-    /// This rank alone goes without the group, which others may have made or still make: who waits
-    /// for it learns of that and fails. Its memory stays until they have ended. To be called even
-    /// if it is not connected; afterwards it may only end. Takes no memory.
+    /// Says that this rank alone goes without the group, which others may have made or still make:
+    /// ranks that wait for it learn of that and fail. Its memory stays until they have ended. May
+    /// be called even if it is not connected; afterwards it may only be destroyed. Takes no memory.
     void break_off();
     ~ShmTransport() override;
 
@@ -145,7 +161,8 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     void abandon() override;
 
     PeerMemory* peer_memory() override { return this; }
-    /// As long as the least of all ranks of the host could lease; empty before connect().
+    /// PeerMemory::staging(): as many bytes as every rank of the host could lease; none before
+    /// connect().
     std::span<std::byte> staging() override { return {staging_.data(), staging_bytes_}; }
     bool is_mapped_by_peers(const std::byte* data, std::uint64_t bytes) const override;
     bool expose(std::uint32_t sequence, const SharedBuffers& buffers,
@@ -155,24 +172,26 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     bool intact() override;
 
     Help* help() override { return help_.has_value() ? &*help_ : nullptr; }
-    /// The same of all other ranks. REQUIRES: connected.
+    /// Returns whether the kernel lets this process read and write the memory of all other ranks of
+    /// the host. REQUIRES: connected.
     bool reaches_all();
 
-    /// Of the ranks on the host.
+    /// The flag slots of the ranks on the host.
     FlagSlots* flag_slots() override { return this; }
     std::uint64_t bytes_max() const override { return flag_slot_shape_.slot_bytes; }
-    bool share(const FlagSlotTurn& turn, const std::byte* data, std::uint64_t bytes) override {
+    bool share(const FlagSlotSequence& sequence, const std::byte* data,
+               std::uint64_t bytes) override {
         UCG_DEBUG_ASSERT(bytes <= bytes_max());
-        return (!abandoned_ && flag_slots_->share(turn, data, bytes)) || refused(turn);
+        return (!abandoned_ && flag_slots_->share(sequence, data, bytes)) || refused(sequence);
     }
-    std::size_t look(const FlagSlotTurn& turn, std::span<const FlagSlotRead> reads,
+    std::size_t poll(const FlagSlotSequence& sequence, std::span<const FlagSlotRead> reads,
                      const std::byte** places) override {
-        const std::size_t seen =
-            flag_slots_->look(turn, reads, places, [this](Rank rank) { return index_of(rank); });
+        const std::size_t seen = flag_slots_->poll(sequence, reads, places,
+                                                   [this](Rank rank) { return index_of(rank); });
         if (seen < reads.size()) {
             const std::uint32_t index = index_of(reads[seen].owner);
-            if (flag_slots_->suspects(turn, index)) [[unlikely]] {
-                compare(turn, index, reads[seen].bytes, shm::Awaits::message);
+            if (flag_slots_->suspects(sequence, index)) [[unlikely]] {
+                compare(sequence, index, reads[seen].bytes, shm::Awaits::message);
             }
         }
         return abandoned_ ? 0 : seen;
@@ -185,28 +204,30 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
             exchange, [first = first_rank_](Rank rank) { return rank - first; });
         return seen == exchange.reads.size() && !flag_slots_->wakes() ? seen : look_again(exchange);
     }
-    void finish(std::uint64_t turn) override { flag_slots_->finish(turn); }
+    void finish(std::uint64_t sequence) override { flag_slots_->finish(sequence); }
     bool broken() const override { return abandoned_; }
 
-    /// So many threads of this process sleep, or are about to announce it at the doorbell: until
-    /// then nobody who shares something looks there. REQUIRES: connected.
+    /// Says that so many threads of this process sleep, or are about to announce that at the
+    /// doorbell: before that no rank that shares something looks at the doorbell. REQUIRES:
+    /// connected.
     void sleeping(std::uint64_t threads) { flag_slots_->sleeping(threads); }
 
-    /// From how many of the peers that it has messages of long ones come by a single copy.
+    /// Returns with how many of its peers this rank can exchange long messages by a single copy, as
+    /// far as they have a ring.
     std::size_t single_copy_peers() const { return single_copy_peers_; }
 
-    /// Is a message held up by a full ring, or not yet read by its receiver, or a share by a peer
-    /// that may still read what it takes the place of? Who sleeps then does it for the sake of room
-    /// as well.
+    /// Returns whether a message is held up by a full ring or not yet read by its receiver, or a
+    /// share by a peer that may still read the share whose slot it takes. A thread that sleeps then
+    /// awaits room as well.
     bool stuck() const {
         return sending_.size() > 0 || (flag_slots_.has_value() && flag_slots_->waits_for_room());
     }
 
-    /// Tells peers that a wait of this process leaves its processor to others, and that it has
-    /// ended; by the host's steady clock. Any thread.
+    /// Tell peers that a wait that leaves its processor to others begins or ends in this process;
+    /// `now` is by the host's steady clock. Any thread.
     void enter_wait(std::chrono::nanoseconds now) { sites_[self_].bell->waits_only.enter(now); }
     void leave_wait(std::chrono::nanoseconds now) { sites_[self_].bell->waits_only.leave(now); }
-    /// Have all peers done nothing but wait since then? Any thread.
+    /// Returns whether all peers have done nothing but wait since `when`. Any thread.
     bool peers_wait_since(std::chrono::nanoseconds when) const;
 
     const shm::RingShape& shape() const { return shape_; }
@@ -220,9 +241,9 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
 
     /// Where a rank's memory is mapped here.
     struct Site {
-        std::byte* segment = nullptr;
-        std::byte* lines = nullptr;
-        std::byte* pairs = nullptr;
+        std::byte* segment = nullptr; ///< That of its heap.
+        std::byte* lines = nullptr;   ///< RegionLayout's first lease, and
+        std::byte* pairs = nullptr;   ///< its other one.
         shm::Doorbell* bell = nullptr;
 
         RegionHead& head() const { return *reinterpret_cast<RegionHead*>(lines); }
@@ -243,7 +264,8 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
             owner.lines + RegionLayout::exposed())[sequence & (options_.outstanding_max - 1)];
     }
     bool contradicts(std::uint32_t peer_index, std::uint64_t stamp);
-    /// The ranks of a host usually follow one another; others are searched.
+    /// Returns the rank's index on the host. The ranks of a host usually follow one another; else
+    /// it is searched.
     std::uint32_t index_of(Rank rank) const {
         return consecutive_ ? static_cast<std::uint32_t>(rank - first_rank_) : search(rank);
     }
@@ -269,7 +291,7 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
         Peer& peer = peers_[index];
         if (!peer.inbox.post(message)) {
             receiving_.add(index);
-            if (peer.outbox.idle()) { // Of an exchange each end copies its own message, later.
+            if (peer.outbox.idle()) { // In an exchange each end copies its own message, later.
                 peer.inbox.open_ahead(message);
             }
         }
@@ -278,16 +300,16 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
-    bool refused(const FlagSlotTurn& turn);
+    bool refused(const FlagSlotSequence& sequence);
     [[gnu::noinline]] std::size_t exchange_slowly(const FlagSlotExchange& exchange);
     [[gnu::noinline]] std::size_t look_again(const FlagSlotExchange& exchange);
     bool lost();
     bool lost(std::uint32_t peer_index);
-    void compare(const FlagSlotTurn& turn, std::uint32_t peer_index, std::uint64_t bytes,
+    void compare(const FlagSlotSequence& sequence, std::uint32_t peer_index, std::uint64_t bytes,
                  shm::Awaits awaited);
     void compare_awaited();
     bool gone(std::uint32_t peer_index);
-    bool waits_long(const FlagSlotTurn& turn);
+    bool waits_long(const FlagSlotSequence& sequence);
     bool look_for_dead();
     void compare_begun();
     void fail(Code code, std::uint32_t peer_index);
@@ -308,22 +330,22 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     RegionLayout layout_;
     shm::Lease lines_;
     shm::Lease pairs_;
-    std::vector<std::shared_ptr<std::byte>> segments_; ///< Held until this group has left them.
-    std::vector<Site> sites_; ///< By index on the host, as the next; empty before connect().
+    std::vector<std::shared_ptr<std::byte>> segments_; ///< Keeps the peers' segments mapped.
+    std::vector<Site> sites_; ///< By index on the host; empty before connect().
     shm::ReadableMemory readable_;
     SpareArrivals spare_arrivals_;
-    LazyArray<Peer> peers_;                  ///< Those with whom this rank has had messages.
+    LazyArray<Peer> peers_;                  ///< By index on the host: those with a ring.
     std::optional<FlagSlotRoom> flag_slots_; ///< Empty before connect().
-    std::optional<ShmHelp> help_;            ///< Likewise, and of too many ranks.
-    ActiveSet sending_;
-    ActiveSet receiving_;
+    std::optional<ShmHelp> help_;            ///< Empty before connect(), and with too many ranks.
+    ActiveSet sending_;                      ///< Peers whose outbox is not idle.
+    ActiveSet receiving_;                    ///< Peers whose inbox is not idle.
     std::size_t single_copy_peers_ = 0;
-    std::uint32_t fruitless_ = 0; ///< Looks for messages, while some are awaited.
+    std::uint32_t fruitless_ = 0; ///< Calls of progress() that moved nothing.
     unsigned unreported_ = 0;     ///< Messages that failed outside progress().
     VainWait vain_messages_;
     VainWait vain_shares_;
-    std::uint64_t vain_turn_ = 0; ///< Of the latest of them.
-    bool seen_dead_ = false;      ///< Among those whose messages are awaited, at the last look.
+    std::uint64_t vain_sequence_ = 0; ///< The latest number under which it waited.
+    bool seen_dead_ = false;          ///< The last look found an awaited peer's process ended.
     Status status_;
     bool established_ = false;
     bool abandoned_ = false; ///< Nothing moves any more.

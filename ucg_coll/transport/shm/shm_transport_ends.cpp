@@ -6,24 +6,25 @@
 
 namespace ucg::transport {
 
-/// As far as this process can tell.
+/// Returns whether the peer's process has ended, as far as this process can tell.
 bool ShmTransport::gone(std::uint32_t peer_index) {
     const RegionHead& head = sites_[peer_index].head();
     return shm::has_ended({nullptr, head.ticket, access_to(head.ticket), head.process});
 }
 
-/// Is it time to ask whether the peer exists that a turn waits for?
-bool ShmTransport::waits_long(const FlagSlotTurn& turn) {
-    if (turn.turn > vain_turn_) { // Others have come to an end.
-        vain_turn_ = turn.turn;
+/// Returns whether it is time to ask if the peer exists for whose share, or for room at which, this
+/// rank waits under that sequence number.
+bool ShmTransport::waits_long(const FlagSlotSequence& sequence) {
+    if (sequence.sequence > vain_sequence_) { // Earlier waits have come to an end.
+        vain_sequence_ = sequence.sequence;
         vain_shares_.end();
     }
     return vain_shares_.is_long();
 }
 
-/// Where nothing has moved for long: do those exist whose messages, or receipts, this rank awaits?
-/// What one did before it ended may have come since the last look, so that there is one more before
-/// this rank fails; true then.
+/// Called where nothing has moved. If that has lasted long, asks whether the peers exist whose
+/// messages or FINs this rank awaits. What a peer did before it ended may have come since the last
+/// look, so there is one more look before this rank fails. Returns whether it has failed.
 bool ShmTransport::look_for_dead() {
     if (sending_.size() + receiving_.size() == 0) {
         vain_messages_.end();
@@ -46,7 +47,7 @@ bool ShmTransport::look_for_dead() {
     return false;
 }
 
-/// The process of that peer has ended.
+/// Fails since the process of that peer has ended.
 void ShmTransport::fail_without(std::uint32_t peer_index) {
     status_ = failure(Code::io_error,
                       "shared memory: process {} has ended, rank {}, for which rank {} waits",

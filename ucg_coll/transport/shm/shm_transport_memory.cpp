@@ -23,7 +23,7 @@ void ShmTransport::make_help() {
 }
 
 bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others) {
-    constexpr std::size_t kTriedMax = 63; // Two system calls for each.
+    constexpr std::size_t kTriedMax = 63; // Each takes two system calls.
     return others.size() <= kTriedMax &&
            std::all_of(others.begin(), others.end(), [&](const shm::AccessTicket& ticket) {
                return heap.access_to(ticket).writes();
@@ -40,8 +40,8 @@ bool ShmTransport::reaches_all() {
     return transport::reaches_all(heap_, others);
 }
 
-/// As compare_awaited(), for those that are to begin what this rank has begun: they may be at
-/// another collective, by messages.
+/// Like compare_awaited(), for peers that are to begin a helped collective that this rank has
+/// begun: they may be at another collective, which runs by messages.
 void ShmTransport::compare_begun() {
     if (!help_.has_value()) {
         return;
@@ -57,8 +57,8 @@ bool ShmTransport::is_mapped_by_peers(const std::byte* data, std::uint64_t bytes
     return heap_.locate(data, bytes).has_value();
 }
 
-/// An offset in this heap's segment, doubled, plus one for a staging buffer; 0 for none: a line
-/// lies there.
+/// Returns an Exposed::place: the buffer's offset in this heap's segment, doubled, plus one for a
+/// staging buffer; 0 if it does not lie there (at offset 0 there is no buffer, but a line).
 std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
     const auto place = buffer.data == nullptr ? std::nullopt : heap_.locate(buffer.data, 1);
     return place ? place->offset * 2 + (buffer.staging_buffer ? 1 : 0) : 0;
@@ -66,7 +66,7 @@ std::uint64_t ShmTransport::place_of(const SharedBuffer& buffer) const {
 
 bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
                           std::uint64_t staging_bytes) {
-    if (abandoned_) [[unlikely]] { // Others are to find that this rank has given up.
+    if (abandoned_) [[unlikely]] { // Others find that this rank has given up.
         return false;
     }
     if (Status status = staging_.back(staging_bytes); !status.ok()) [[unlikely]] {
@@ -78,7 +78,7 @@ bool ShmTransport::expose(std::uint32_t sequence, const SharedBuffers& buffers,
     for (std::size_t i = 0; i < buffers.size(); ++i) {
         entry.place[i].store(place_of(buffers[i]), std::memory_order_relaxed);
     }
-    entry.turn.store(std::uint64_t{sequence} + 1, std::memory_order_release);
+    entry.sequence.store(std::uint64_t{sequence} + 1, std::memory_order_release);
     return true;
 }
 
@@ -90,7 +90,7 @@ SharedBuffer ShmTransport::peer_buffer(Rank owner, graph::BufferKind buffer,
                                        std::uint32_t sequence) const {
     const Site& site = sites_[index_of(owner)];
     const Exposed& entry = exposed(site, sequence);
-    if (entry.turn.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
+    if (entry.sequence.load(std::memory_order_acquire) != std::uint64_t{sequence} + 1) {
         return {};
     }
     const std::uint64_t place =

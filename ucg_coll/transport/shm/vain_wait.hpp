@@ -5,17 +5,18 @@
 
 namespace ucg::transport {
 
-/// Reads the clock only when it is asked, which who waits does after many looks.
+/// Tells whether a wait is long. Reads the clock only when is_long() is called, which a caller that
+/// waits does once in many looks.
 class VainWait {
   public:
     using Clock = std::chrono::steady_clock;
-    /// As long as no message or share takes that comes at all, even where processors are shared.
+    /// Longer than a message or share takes that comes at all, even where processors are shared.
     static constexpr Clock::duration kPatience = std::chrono::seconds(1);
 
-    /// What was awaited has come, or nothing is.
+    /// Says that what was awaited has come, or that nothing is awaited.
     void end() { since_ = {}; }
 
-    /// After looks in vain: once for each time that this takes.
+    /// To be called after looks in vain. Returns true once for each kPatience that the wait lasts.
     bool is_long() {
         const Clock::time_point now = Clock::now();
         if (since_ == Clock::time_point()) {
@@ -29,7 +30,7 @@ class VainWait {
     }
 
   private:
-    Clock::time_point since_; ///< The clock's epoch: nothing was in vain yet.
+    Clock::time_point since_; ///< Start of the wait; the clock's epoch: nothing was in vain yet.
 };
 
 } // namespace ucg::transport

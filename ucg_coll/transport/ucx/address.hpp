@@ -30,37 +30,40 @@ struct LaneAddress {
     bool operator==(const LaneAddress&) const = default;
 };
 
+/// What peers need to know of a process in order to reach it.
 struct ProcessAddress {
-    std::uint64_t process = 0; ///< Random, so unique; 0 is nobody.
+    std::uint64_t process = 0; ///< Random and therefore unique; 0 stands for no process.
     Place place;
     bool only_tcp = false; ///< It reaches other hosts by TCP alone.
-    std::string ucp;
+    std::string ucp;       ///< The address of its UCP worker, opaque.
     std::vector<LaneAddress> lanes;
 
     bool operator==(const ProcessAddress&) const = default;
 };
 
-/// The place of the calling process.
+/// Returns the place of the calling process.
 Place this_place();
 
+/// Returns the address in the form in which peers exchange it.
 std::string pack(const ProcessAddress& address);
 
-/// The inverse; invalid_argument for bytes that pack() did not make.
+/// The inverse of pack(). Fails with invalid_argument for bytes that pack() did not make.
 Result<ProcessAddress> unpack(std::string_view bytes);
 
-/// An endpoint of the short lane that waits for one of the peer's.
+/// An endpoint of the short lane that a process offers to a peer, to be connected to one that the
+/// peer makes.
 struct LaneOffer {
-    std::uint64_t from = 0; ///< Indices into the lanes of who offers, and of who is offered.
-    std::uint64_t to = 0;
-    std::string endpoint; ///< UCT's address of it, opaque.
+    std::uint64_t from = 0; ///< Index of its interface among the lanes of the process that offers.
+    std::uint64_t to = 0;   ///< Index of the interface that it is meant for among the peer's lanes.
+    std::string endpoint;   ///< UCT's address of the endpoint, opaque.
 
     bool operator==(const LaneOffer&) const = default;
 };
 
 std::string pack(const LaneOffer& offer);
 
-/// The inverse; invalid_argument for bytes that pack() did not make. Whether the indices and the
-/// address suit an interface is for its owner to say.
+/// The inverse of pack(). Fails with invalid_argument for bytes that pack() did not make. It does
+/// not check whether the indexes and the address suit an interface: ShortLane::take() does.
 Result<LaneOffer> unpack_offer(std::string_view bytes);
 
 /// Memory into which a peer may put lines (lines.hpp). The key is UCT's, opaque.

@@ -109,7 +109,8 @@ void Core::start_closing() {
     }
 }
 
-/// REQUIRES: the peer has failed, or nothing that matters is on the way.
+/// Begins to close the peer's endpoint, if there is one. REQUIRES: the peer has failed, or nothing
+/// that matters is on the way.
 void Core::close_endpoint(Peer& peer, bool failed) {
     if (peer.endpoint == nullptr) {
         return;
@@ -141,8 +142,8 @@ void Core::reap_closing() {
     });
 }
 
-/// Time is up. UCX completes what is left while it destroys the worker, and by then wants it to be
-/// nobody's.
+/// Gives up the connections that have not closed in time. UCX completes what is left of them while
+/// it destroys the worker, and by then wants it to be nobody's.
 void Core::abandon_closing() {
     if (closing_.empty()) {
         return;

@@ -39,7 +39,8 @@ void Core::forget_if_unused(Peer& peer) {
     }
 }
 
-/// False when the peer has failed, or when it is to be tried again later: then its failure is ok.
+/// Connects to the peer, unless there is a connection. Returns false when the peer has failed, or
+/// when it is to be tried again later: then its failure is ok.
 bool Core::connect(Peer& peer) {
     if (peer.endpoint != nullptr) {
         return true;
@@ -78,7 +79,8 @@ bool Core::connect(Peer& peer) {
     return true;
 }
 
-/// A peer without a route may have one soon. Whether it is to be tried again.
+/// Notes that a connection could not be made. Returns whether it is to be tried again: a peer
+/// without a route may have one soon.
 bool Core::put_off(Peer& peer, ucs_status_t status) {
     constexpr std::chrono::milliseconds kPauseMax{2000};
     const Clock::time_point now = Clock::now();
@@ -111,9 +113,10 @@ void Core::retry_refused() {
     std::erase_if(refused_, [](const Peer* peer) { return !peer->refusal || !peer->failure.ok(); });
 }
 
-/// The peer could not connect at first. If this process had connected by then, UCX there could not
-/// answer, and what waits for the answer here would wait for ever, unsent. If it has since, the two
-/// connections are one, which must not be closed: then a probe goes out.
+/// The peer has told that it could not connect at first. If this process had connected by then, UCX
+/// there could not answer, and what waits here for the answer would wait for ever, unsent. If the
+/// peer's connection has been made since, the two connections are one, which must not be closed:
+/// then a probe goes out.
 void Core::doubt(Peer& peer) {
     constexpr std::chrono::seconds kAnswer{1};
     if (peer.carried || peer.endpoint == nullptr || !peer.failure.ok() || !detects_failures_ ||
@@ -151,7 +154,7 @@ void Core::start_over(Peer& peer) {
     refused_.push_back(&peer);
 }
 
-/// What has waited for the connection.
+/// Sends what has waited for the connection.
 void Core::send_unsent(Peer& peer) {
     if (peer.refusal) {
         const Refusal refusal = *std::exchange(peer.refusal, std::nullopt);
@@ -218,7 +221,7 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
     close_endpoint(peer, true);
 }
 
-/// REQUIRES: the peer is connected. A failed endpoint reports itself.
+/// Sends a control message. REQUIRES: the peer is connected. A failed endpoint reports itself.
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
     Operation& operation = take_send(peer);
     operation.is_control = true;
@@ -230,7 +233,7 @@ void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::str
     }
 }
 
-/// Now, or as soon as there is a connection.
+/// Sends a control message, now or as soon as there is a connection.
 void Core::tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload) {
     if (connect(peer)) {
         send_control(peer, what, detail, payload);
@@ -295,7 +298,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
     }
 }
 
-/// Once the bye has come by all ways, everything that the peer sent is here.
+/// Parts from a peer once its bye has come by all ways: then everything that it sent is here.
 void Core::handle_bye(Peer& peer) {
     if (peer.left || !peer.ucp_bye_came || (peer.lane_bye_expected && !peer.lane_bye_came)) {
         return;
@@ -315,7 +318,7 @@ void Core::handle_bye(Peer& peer) {
     }
 }
 
-/// What came by the callbacks, in the order that keeps good-byes behind data.
+/// Handles what the callbacks have left, in the order that keeps good-byes behind data.
 void Core::handle_arrivals() {
     for (const auto& [endpoint, status] : std::exchange(endpoint_errors_, {})) {
         handle_endpoint_error(endpoint, status);

@@ -12,7 +12,7 @@ namespace ucg::transport::ucx {
 
 namespace {
 
-/// What ucp_context_print_info() writes.
+/// Returns the text that ucp_context_print_info() writes.
 std::string context_info(ucp_context_h context) {
     char* text = nullptr;
     std::size_t bytes = 0;
@@ -27,9 +27,9 @@ std::string context_info(ucp_context_h context) {
     return info;
 }
 
-/// Sets UCX_TCP_SNDBUF while UCX opens its interfaces: settings of transports it takes from the
-/// environment alone. Not where several threads call the library, of which another may read the
-/// environment meanwhile, nor where the user has set it.
+/// Sets UCX_TCP_SNDBUF while UCX opens its interfaces: UCX takes settings of transports from the
+/// environment alone. Does nothing where several threads call the library, of which another may
+/// read the environment meanwhile, nor where the user has set the variable.
 class SendBuffer {
   public:
     explicit SendBuffer(const UcxOptions& options) {
@@ -98,7 +98,8 @@ Status open_worker(Ucp& ucp) {
     return {};
 }
 
-/// "#  resource 1  :  md 1  dev 1  flags -- tcp/lo" gives tcp and lo.
+/// Adds the resource that the last word of a line names: "#  resource 1  :  md 1  dev 1  flags --
+/// tcp/lo" gives tcp and lo.
 void parse_resource(const std::string& last_word, UcpInventory& inventory) {
     const std::size_t slash = last_word.find('/');
     if (slash != std::string::npos) {
@@ -116,7 +117,7 @@ bool UcpInventory::contains(std::string_view transport, std::string_view device)
 
 namespace {
 
-/// Memory, and what copies to and from accelerators.
+/// Is it shared memory, or something that copies to and from accelerators?
 bool stays_on_host(const UcpInventory::Resource& resource) {
     constexpr std::array<std::string_view, 6> kMemory = {"self",  "sysv", "posix",
                                                          "xpmem", "cma",  "knem"};

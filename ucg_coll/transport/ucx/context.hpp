@@ -11,7 +11,7 @@
 
 namespace ucg::transport::ucx {
 
-/// What UCP opened after its own rules (UCX_TLS, UCX_NET_DEVICES, ...).
+/// What UCP opened by its own rules (UCX_TLS, UCX_NET_DEVICES, ...).
 struct UcpInventory {
     struct Resource {
         std::string transport;
@@ -21,7 +21,7 @@ struct UcpInventory {
     std::vector<Resource> resources;
 
     bool contains(std::string_view transport, std::string_view device) const;
-    /// Whether something other than shared memory is there.
+    /// Is there a resource that reaches other hosts?
     bool has_network() const;
     /// Is there a network, and none but the kernel's TCP?
     bool only_tcp() const;
@@ -30,6 +30,7 @@ struct UcpInventory {
 /// Reads the text that ucp_context_print_info() writes: UCX 1.13 has no call that tells.
 UcpInventory parse_inventory(std::string_view text);
 
+/// An open UCP context with its worker.
 struct Ucp {
     UcpContext context;
     UcpWorker worker; ///< Destroyed before the context.
@@ -37,14 +38,15 @@ struct Ucp {
     UcpInventory inventory;
 };
 
-/// What a TCP connection may have to send, by a link's rate; 0: as much as the kernel finds right,
-/// megabytes in time.
+/// Returns how many bytes a TCP connection may hold unsent, by its link's rate. 0 stands for what
+/// the kernel finds right, which in time grows to megabytes: where the rate is 0 (not known), and
+/// for fast links.
 std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second);
 
-/// Makes context and worker, for active messages.
+/// Makes a context and a worker for active messages.
 Result<Ucp> open_ucp(const UcxOptions& options);
 
-/// A Status from UCX's code: "what: UCX's words".
+/// Returns the failure for a code of UCX, with the text "what: UCX's words".
 Status ucx_failure(ucs_status_t status, std::string_view what);
 
 } // namespace ucg::transport::ucx

@@ -93,8 +93,9 @@ Core::~Core() {
     ucp_.worker.reset(); // While the peers of what it may still complete are there.
 }
 
-/// Polling UCP costs as much as the whole short path. While only the short lane has work, UCP gets
-/// one turn in kUcpQuietPeriod; once it has moved something it gets every turn for a while.
+/// Is UCP to be polled in this call of progress()? To poll it costs as much as the whole short
+/// path. While only the short lane has work, UCP is polled in one of kUcpQuietPeriod calls; once it
+/// has moved something it is polled in every call for a while.
 bool Core::ucp_is_due(unsigned by_lane) {
     if (!short_lane_ || phase_ != Phase::running) {
         return true;
@@ -130,8 +131,8 @@ void Core::run_deferred() {
     }
 }
 
-/// Whose message was lost, or which news of whom, cannot always be told: a message may be for a
-/// group that is yet to come. So all peers fail, and there are no more groups.
+/// Fails all peers, and takes no more groups from then on: whose message was lost, or which news of
+/// whom, cannot always be told, and a message may be for a group that is yet to come.
 void Core::fail_all() {
     lost_ = false;
     if (broken_.ok()) {
@@ -157,8 +158,8 @@ void Core::fail_all() {
     });
 }
 
-/// Tells the peer, which may wait for this process where this one has not heard of it yet. Its
-/// answer closes the connection. Who is closing anyway has told it.
+/// Says bye to the peer, which may wait for this process even where this one has not heard of it
+/// yet. Its answer closes the connection. A worker that is closing anyway has said bye.
 void Core::leave(Peer& peer) {
     if (phase_ != Phase::running) {
         return;
@@ -170,7 +171,8 @@ void Core::leave(Peer& peer) {
     }
 }
 
-/// What is taken out of a list is done, or known to be lost, before anything is thrown.
+/// Does the work that callbacks have left. What is taken out of a list is done, or known to be
+/// lost, before anything is thrown.
 void Core::work_off() {
     if (!pulls_.empty()) {
         pulls_.take_all([this](const Pull& pull) {

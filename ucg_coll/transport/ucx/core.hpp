@@ -30,24 +30,24 @@
 
 namespace ucg::transport::ucx {
 
-/// Something that UCP holds. UCX 1.13 reads a header until the operation completes, so it lives
-/// here.
+/// An operation that UCP has in progress: it sends an active message, or pulls the data of a
+/// rendezvous. UCX 1.13 reads a header until the operation completes, so the header lives here.
 struct Operation {
     explicit Operation(Core& owner) : core(owner) {}
 
     Core& core;
-    LongHeader header; ///< Short messages have its envelope alone.
+    LongHeader header; ///< A message that is not long sends the envelope alone.
     ControlHeader control;
-    std::string payload; ///< Of a control message.
+    std::string payload; ///< That of a control message.
     bool is_control = false;
-    Peer* peer = nullptr; ///< Of what is sent; null for what is pulled.
-    std::uint32_t connection = 0;
-    Link* link = nullptr;       ///< Null for control messages and for what was given up.
-    std::byte nothing{};        ///< The byte that an empty rendezvous moves.
-    Message* message = nullptr; ///< Null for credits and control messages.
-    bool credit = false;        ///< The message has taken credit from its link's window.
-    bool active = false;
-    Operation* next = nullptr;
+    Peer* peer = nullptr;         ///< The receiver of what is sent; null for what is pulled.
+    std::uint32_t connection = 0; ///< Sends: Peer::connection when it was made.
+    Link* link = nullptr;         ///< That of `message`; null where that is null.
+    std::byte nothing{};          ///< The byte that an empty rendezvous moves.
+    Message* message = nullptr;   ///< Null for what is no message, and once it was given up.
+    bool credit = false;          ///< The message has taken credit from its link's window.
+    bool active = false;          ///< In progress: not in the list of free operations.
+    Operation* next = nullptr;    ///< In the list of free operations.
 };
 
 class Core final : private LaneSink {
@@ -56,7 +56,8 @@ class Core final : private LaneSink {
     ~Core();
 
     std::string_view address() const { return packed_address_; }
-    /// Held by the caller of everything below, but for detach() and abandon(), which take it.
+    /// The caller holds it during every call below that changes something, except detach() and
+    /// abandon(), which take it themselves.
     OptionalMutex& mutex() { return mutex_; }
     unsigned progress();
     void begin_close();
@@ -73,7 +74,8 @@ class Core final : private LaneSink {
     // Messages: messages.cpp.
     void send(Group& group, Message& message);
     void receive(Group& group, Message& message);
-    /// To be called after a batch of send() and receive().
+    /// Does the work that callbacks left to be done. To be called after a batch of send() and
+    /// receive().
     void run_deferred();
 
   private:
@@ -88,8 +90,9 @@ class Core final : private LaneSink {
     struct Closing {
         void* request;
         Peer* peer;
-        bool failed;
+        bool failed; ///< The messages to and from the peer are given up once it is closed.
     };
+    /// A control message that has arrived.
     struct ControlArrival {
         ControlHeader header;
         std::string payload;
@@ -245,18 +248,18 @@ class Core final : private LaneSink {
 
     Ucp ucp_;
     std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
-    std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
-    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< Not those being closed.
-    std::unordered_map<std::uint32_t, Group*> groups_;
-    Group* last_group_ = nullptr; ///< Most arrivals are for the group of the one before.
-    /// What came for groups that do not exist here yet.
+    std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_; ///< By process id.
+    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_;            ///< No endpoints being closed.
+    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
+    Group* last_group_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
+    /// Arrivals for groups that do not exist here yet.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
-    /// By their ids, groups that were abandoned. Once one has ended: its `self`, `ids` and `peers`,
-    /// to answer what comes for it still.
+    /// Groups that were abandoned. Once such a group has ended, its entry has the group's `self`,
+    /// `ids` and `peers`, by which what still arrives for it is answered.
     std::unordered_map<std::uint32_t, Group> abandoned_;
-    /// Greetings from processes that no group here has named yet.
+    /// Greetings from processes that no group here has named yet, by process id.
     std::unordered_map<std::uint64_t, LaneNotice> strangers_;
-    /// The last offer of each of them.
+    /// The latest offer of an endpoint from each such process.
     std::unordered_map<std::uint64_t, ControlArrival> strangers_offers_;
 
     // What callbacks leave behind.
@@ -265,37 +268,37 @@ class Core final : private LaneSink {
         Message* message;
         Early* early;
     };
-    Due<Pull> pulls_; ///< Rendezvous that met their receives.
-    /// What is said of long messages as soon as there is a connection.
+    Due<Pull> pulls_; ///< Rendezvous whose receives are posted.
+    /// Headers about long messages, which are sent as soon as there is a connection to the peer.
     Due<std::pair<Peer*, LongHeader>> to_say_;
-    /// Long messages of which a fragment is to be sent.
+    /// Long messages whose next fragment is to be sent.
     Due<std::pair<Link*, Message*>> to_continue_;
-    Due<Link*> credits_due_;
-    Fifo<Early> unwanted_;
+    Due<Link*> credits_due_; ///< Links that owe their peers a credit message.
+    Fifo<Early> unwanted_;   ///< Arrivals that nobody will receive, to be discarded.
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;
     std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
     std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
-    std::vector<Peer*> line_peers_; ///< Those with a ring of ours.
-    std::vector<Peer*> refused_;    ///< Those with a refusal.
-    std::vector<Peer*> doubted_;    ///< Those that may wait for an answer for ever.
-    std::vector<Peer*> to_resend_;  ///< What was on its way comes back unsent.
-    std::vector<Peer*> to_greet_;   ///< Their greeting found no room yet.
+    std::vector<Peer*> line_peers_; ///< Those that have a ring of ours.
+    std::vector<Peer*> refused_;    ///< Those with a refusal: connections to be tried again.
+    std::vector<Peer*> doubted_; ///< Those to which our connection may wait for an answer for ever.
+    std::vector<Peer*> to_resend_; ///< Those to which what came back unsent is to be sent again.
+    std::vector<Peer*> to_greet_;  ///< Those for which our greeting found no room yet.
     std::vector<Flushing> flushing_;
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;
     Phase phase_ = Phase::running;
     std::uint64_t active_operations_ = 0;
-    unsigned ucp_busy_turns_ = 0;
-    unsigned turn_ = 0;
+    unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
+    unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;
-    bool lost_ = false; ///< Memory ran out in an attempt since the peers were last given up.
-    Status broken_;     ///< Why there are no more groups here.
+    bool lost_ = false; ///< Memory ran out in attempt() since fail_all() last ran.
+    Status broken_;     ///< Why no more groups are taken; ok while they are.
 };
 
-/// Does what may allocate, from a callback or in its wake. If memory runs out, something is lost,
-/// and run_deferred() tells everybody.
+/// Runs work that may allocate, within a callback or as its consequence. Returns false if memory
+/// runs out: then something is lost, and run_deferred() fails all peers.
 template <typename Work>
 bool Core::attempt(Work work) {
     if (suffices(work)) {

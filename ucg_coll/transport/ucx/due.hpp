@@ -1,4 +1,4 @@
-// What callbacks of UCX find that there is to do, and leave to be done once they have returned.
+// Work that callbacks of UCX find, and that is done once they have returned.
 #pragma once
 
 #include <utility>
@@ -6,21 +6,22 @@
 
 namespace ucg::transport::ucx {
 
-/// In the order in which it was found. Keeps its memory, so that it allocates only where more is
-/// due than ever before.
+/// A list of such work, in the order in which it was found. It keeps its memory, so that it
+/// allocates only where more work is due than ever before.
 template <typename T>
 class Due {
   public:
     bool empty() const { return items_.empty(); }
     void add(T item) { items_.push_back(std::move(item)); }
 
-    /// Leaves out those that `condition` says. Not from within take_all().
+    /// Removes the items for which `condition` is true. Must not be called from within take_all().
     template <typename Condition>
     void drop_if(Condition condition) {
         std::erase_if(items_, condition);
     }
 
-    /// Calls `visit` for all. What is found meanwhile is due the next time.
+    /// Removes all items and calls `visit` for each. Items that are added meanwhile stay for the
+    /// next call.
     template <typename Visit>
     void take_all(Visit visit) {
         std::vector<T> taken = std::exchange(items_, std::move(spare_));
@@ -33,7 +34,7 @@ class Due {
 
   private:
     std::vector<T> items_;
-    std::vector<T> spare_; ///< Empty, with room.
+    std::vector<T> spare_; ///< Empty, but with memory reserved.
 };
 
 } // namespace ucg::transport::ucx

@@ -1,4 +1,5 @@
-// What messages.cpp and rendezvous.cpp share: heads of messages, and what to say when ranks differ.
+// What messages.cpp and rendezvous.cpp share: envelopes of messages, and failures where ranks
+// differ.
 #pragma once
 
 #include <ucs/type/status.h>
@@ -8,16 +9,18 @@
 
 namespace ucg::transport::ucx {
 
-/// Gives back the credits that are due.
+/// Returns the envelope of a message to the link's peer. It also gives back the credits that are
+/// due.
 Envelope envelope_of(const Link& link, const Message& message);
 
-/// Failures of a message between this rank and the link's. They are logged, too: of the failure
-/// itself, an MPI program gets to see a code only.
+/// Statuses of a message between this rank and the link's that fails. The first two are logged as
+/// well: of the failure itself, an MPI program gets to see a code only.
 Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes);
 Status plan_mismatch(const Link& link, std::uint32_t sequence);
 Status sending_failed(const Link& to, ucs_status_t status);
 
-/// Ends the receive that an arrival of another plan shows to be in vain, if there is one.
+/// Fails a posted receive that belongs to the arrival's collective, but to another plan, if there
+/// is one: it would wait for ever.
 void end_contradicted(Link& from, const Envelope& envelope);
 
 } // namespace ucg::transport::ucx

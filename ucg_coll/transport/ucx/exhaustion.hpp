@@ -1,4 +1,5 @@
-// When memory runs out in what UCX calls back, where nothing may be thrown: UCX is written in C.
+// What to do when memory runs out in UCX's callbacks, where nothing may be thrown: UCX is written
+// in C.
 #pragma once
 
 #include <new>
@@ -7,7 +8,8 @@
 
 namespace ucg::transport::ucx {
 
-/// Made before it is needed: by the first call, in Core::open().
+/// The status of everything that fails because memory ran out. The first call makes it, in
+/// Core::open(), before it is needed.
 inline const Status& memory_ran_out() {
     static const Status status(Code::out_of_memory,
                                "memory ran out while messages came or went; what was on the way "
@@ -15,7 +17,8 @@ inline const Status& memory_ran_out() {
     return status;
 }
 
-/// The failure that `make` makes; that of memory where there is none for its text.
+/// Returns the failure that `make` returns, or memory_ran_out() where there is no memory for its
+/// text.
 template <typename Make>
 Status described(Make make) {
     try {
@@ -25,7 +28,7 @@ Status described(Make make) {
     }
 }
 
-/// Whether memory was enough for `work`, which may throw std::bad_alloc alone.
+/// Runs `work`, which may throw std::bad_alloc alone. Returns whether memory was enough.
 template <typename Work>
 [[nodiscard]] bool suffices(Work work) {
     try {

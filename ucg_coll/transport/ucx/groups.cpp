@@ -47,8 +47,8 @@ void Core::release_peers(Group& group) {
     group.peers.clear();
 }
 
-/// Of a group that was abandoned: what comes for it is answered for as long as there may be peers
-/// that have not heard.
+/// Keeps the peers of a group that ends after it was abandoned: what comes for it is answered for
+/// as long as there may be peers that have not heard of its end.
 void Core::keep_peers(Group& group) {
     if (const auto found = abandoned_.find(group.id); found != abandoned_.end()) {
         found->second.self = group.self;
@@ -101,7 +101,7 @@ Link& Core::link(Group& group, Rank rank) {
 
 namespace {
 
-/// Ends what waits in these lists of the group's links.
+/// Ends the messages that wait in these lists of the group's links.
 void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> lists,
                  const Status& why) {
     for (const std::unique_ptr<Link>& link : group.links) {
@@ -115,7 +115,7 @@ void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> list
 
 } // namespace
 
-/// Waits, in bounded time, until UCX holds no message of the group. Whether it holds none.
+/// Waits, in bounded time, until UCX holds no message of the group. Returns whether it holds none.
 bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
     const Clock::time_point deadline = Clock::now() + options_.close_timeout;
     progress(); // Afterwards no list of deferred work names the group.
@@ -162,10 +162,10 @@ void Core::detach(Group& group) {
     }
 }
 
-/// Does UCX let go of all that it holds for the peer when the connection is closed, and without
-/// harm? It closes none by itself where it detects no failures. In the middle of what it sends from
-/// a caller's memory over TCP, UCX 1.13 sends the end of the connection, which the peer takes for
-/// the rest of the message, and everything behind it for messages.
+/// If the connection to the peer is closed, does UCX let go of all that it holds for the peer, and
+/// without harm? Where UCX detects no failures, it takes nothing back. And when UCX 1.13 is in the
+/// middle of what it sends from a caller's memory over TCP, it sends the end of the connection,
+/// which the peer takes for the rest of the message, and everything behind it for messages.
 bool Core::may_drop(const Peer& peer) const {
     const bool by_tcp = self_.only_tcp && peer.address.only_tcp;
     const bool sends =
@@ -175,8 +175,8 @@ bool Core::may_drop(const Peer& peer) const {
     return detects_failures_ && peer.endpoint != nullptr && !(by_tcp && sends);
 }
 
-/// Peers that have not let go of the group's messages lose their connections. UCX gives back what
-/// it held for them. Whether there are such.
+/// Closes the connections of peers that have not let go of the group's messages, so that UCX gives
+/// back what it held for them. Returns whether there are such peers.
 bool Core::drop_holders(const Group& group) {
     bool dropped = false;
     for (const Operation& operation : operations_) {
@@ -197,7 +197,7 @@ bool Core::drop_holders(const Group& group) {
     return dropped;
 }
 
-/// Their senders wait for an answer.
+/// Declines the requests to send that have arrived: their senders wait for an answer.
 void Core::decline_early(const Group& group) {
     for (const std::unique_ptr<Link>& link : group.links) {
         for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
@@ -207,10 +207,11 @@ void Core::decline_early(const Group& group) {
     }
 }
 
-/// When this returns nothing is written to the buffers of the group's messages any more, nor read
-/// from them; README.md says where that cannot be had. What a peer has under way ends soon, unless
-/// the peer is busy elsewhere. Rendezvous that wait here for their receives are released, and
-/// requests to send declined, so that the senders' own end; those that come later are, too.
+/// Gives up all messages of a group. When this returns nothing is written to the buffers of the
+/// group's messages any more, nor read from them; README.md says where that cannot be had. What a
+/// peer has under way ends soon, unless the peer is busy elsewhere. Rendezvous that wait here for
+/// their receives are released, and requests to send declined, so that the messages of their
+/// senders end; so are those that come later.
 void Core::abandon(Group& group) {
     std::unique_lock lock(mutex_);
     if (group.abandoned) {
@@ -240,7 +241,8 @@ void Core::abandon(Group& group) {
     }
 }
 
-/// UCX keeps these operations until they end; their messages do not wait for that.
+/// Ends the messages of the links for which `condition` is true. UCX keeps their operations until
+/// these end; the messages do not wait for that.
 template <typename Condition>
 void Core::give_up_if(Condition condition) {
     for (Operation& operation : operations_) {

@@ -32,7 +32,7 @@ using UctDomain = Owned<uct_md_h, uct_md_close>;
 using UctInterface = Owned<uct_iface_h, uct_iface_close>;
 using UctEndpoint = Owned<uct_ep_h, uct_ep_destroy>;
 
-/// Memory that UCT has allocated. Must end before its interface.
+/// Memory that UCT has allocated. Must be destroyed before its interface.
 class UctMemory {
   public:
     UctMemory() = default;
@@ -55,7 +55,7 @@ class UctMemory {
     uct_allocated_memory_t memory_{};
 };
 
-/// Access to a peer's memory. Must end before the memory domain.
+/// UCT's key to a peer's memory. Must be destroyed before the memory domain.
 class UctKey {
   public:
     UctKey() = default;

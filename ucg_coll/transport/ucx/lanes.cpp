@@ -26,7 +26,7 @@ void Core::start_lane(Peer& peer) {
     }
 }
 
-/// Gives up what there is and begins the next route that can be begun.
+/// Gives up the lane that there is, and begins the next route that can be begun.
 void Core::try_routes(Peer& peer) {
     drop_lane(peer);
     while (peer.lane_state == LaneState::none && peer.routes_tried < peer.routes.size()) {
@@ -52,7 +52,8 @@ void Core::offer_endpoint(Peer& peer) {
     }
 }
 
-/// Afterwards the lane is greeted, or to be greeted later, or there is none.
+/// Greets the peer by the lane. Afterwards the lane is greeted, or to be greeted later, or there is
+/// none.
 void Core::greet(Peer& peer) {
     LaneNotice notice;
     notice.source = self_.process;
@@ -78,7 +79,8 @@ void Core::greet_or_next(Peer& peer) {
     }
 }
 
-/// Its endpoint's address may be that of the next one, whom its errors are not to hit.
+/// Gives up the lane. Errors of its endpoint that were reported go with it: the next endpoint may
+/// have the same address, and they are not to hit that one.
 void Core::drop_lane(Peer& peer) {
     std::erase_if(lane_errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
     peer.lane.reset();
@@ -98,8 +100,8 @@ void Core::answer_greeting(const LaneNotice& greeting) {
     }
 }
 
-/// What the peer must know to put lines here; empty if it shall not. Who greets again has written
-/// nothing: it was not answered in time.
+/// Returns what the peer must know to put lines here; empty if it may not. A peer that greets again
+/// has written nothing: it was not answered in time.
 std::string Core::ring_for(Peer& peer, std::size_t own) {
     if (peer.ring && peer.ring->own != own) {
         drop_ring(peer, true);
@@ -111,7 +113,8 @@ std::string Core::ring_for(Peer& peer, std::size_t own) {
     return peer.ring ? pack(peer.ring->memory) : std::string();
 }
 
-/// A ring is given away again only if its peer is known to write no more.
+/// Takes back the peer's ring. It is given away again (`reusable`) only if its peer is known to
+/// write no more.
 void Core::drop_ring(Peer& peer, bool reusable) {
     if (peer.ring && reusable) {
         short_lane_->take_back(*peer.ring);

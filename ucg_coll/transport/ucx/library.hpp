@@ -13,8 +13,8 @@ namespace ucg::transport::ucx {
 inline constexpr const char* kLibrary = "libucg_ucx.so";
 inline constexpr const char* kOpen = "ucg_ucx_open";
 
-/// Starts UCX: UcxWorker::create(). The library says as much as `level` allows, to `log`; it has a
-/// level and a handler of its own.
+/// Starts UCX, by UcxWorker::create(), and stores the result in `network`. The library has a log
+/// level and a log handler of its own, which this sets to `level` and `log`.
 using Open = void(const UcxOptions& options, LogLevel level, LogHandler log,
                   Result<std::unique_ptr<Network>>& network);
 

@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kWords = sizeof(Line) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
-/// Odd, so that a difference in one word always shows; in several, but for a chance of 2^-64.
+/// All are odd, so that a difference in one word always shows. A difference in several words shows
+/// but for a chance of 2^-64.
 constexpr Words kFactors = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb,
                             0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
                             0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
@@ -29,7 +30,7 @@ std::uint64_t check_of(const Line& line, std::uint32_t number) {
     return check_of(std::bit_cast<Words>(line), number);
 }
 
-/// The words may come in any order, so none needs more than to be read whole.
+/// The words may come in any order, so each needs only to be read as a whole.
 std::optional<Line> LineReader::take() {
     const std::size_t place = taken_ % kLinesPerRing;
     auto* source = reinterpret_cast<std::uint64_t*>(&ring_[place]);

@@ -22,16 +22,17 @@ namespace ucg::transport::ucx {
 inline constexpr std::size_t kLineDataBytes = 24;
 inline constexpr std::uint32_t kLinesPerRing = 16;
 
+/// One message in a ring.
 struct alignas(64) Line {
-    std::uint64_t check = 0;
-    std::uint32_t bytes = 0; ///< Of `data`, that are in use.
-    std::uint32_t taken = 0; ///< How many lines the sender has taken from its receiver, mod 2^32.
+    std::uint64_t check = 0; ///< check_of() of this line.
+    std::uint32_t bytes = 0; ///< Bytes of `data` that are in use.
+    std::uint32_t taken = 0; ///< Lines that the sender has taken from its receiver's, modulo 2^32.
     Envelope envelope;
     std::array<std::byte, kLineDataBytes> data{};
 };
 static_assert(sizeof(Line) == 64 && std::is_trivially_copyable_v<Line>);
 
-/// The first word of a line that is complete, and the number-th of its ring.
+/// Returns the first word that a complete line has as the number-th of its ring.
 std::uint64_t check_of(const Line& line, std::uint32_t number);
 
 /// The sender's side of a ring. Numbers count modulo 2^32.
@@ -46,7 +47,8 @@ class LineWriter {
     void seal(Line& line) const { line.check = check_of(line, sent_); }
     void advance() { ++sent_; }
 
-    /// A count that comes late, or cannot be, changes nothing.
+    /// Notes how many lines the receiver has taken. A count that comes late, or cannot be, changes
+    /// nothing.
     void acknowledge(std::uint32_t taken) {
         const bool newer = static_cast<std::int32_t>(taken - acknowledged_) > 0;
         const bool possible = static_cast<std::int32_t>(sent_ - taken) >= 0;
@@ -60,28 +62,29 @@ class LineWriter {
     std::uint32_t acknowledged_ = 0;
 };
 
-/// The receiver's side: looks at memory that somebody else writes meanwhile.
+/// The receiver's side of a ring: it looks at memory that the sender may be writing.
 class LineReader {
   public:
     explicit LineReader(std::span<Line, kLinesPerRing> ring) : ring_(ring) {}
 
-    /// Has the next line's first word come? Most looks are in vain, so this is all they cost.
+    /// Has the first word of the next line arrived? Most looks find nothing, and cost no more than
+    /// this.
     bool has_news() const {
         const std::size_t place = taken_ % kLinesPerRing;
         return std::atomic_ref(ring_[place].check).load(std::memory_order_relaxed) != seen_[place];
     }
 
-    /// The next line, if it is here.
+    /// Returns the next line, if all of it has arrived.
     std::optional<Line> take();
 
-    /// Is half a ring to be given back that the sender has not heard of?
+    /// Has half a ring been taken that the sender has not been told of?
     bool owes() const { return taken_ - reported_ >= kLinesPerRing / 2; }
     std::uint32_t taken() const { return taken_; }
     void reported(std::uint32_t taken) { reported_ = taken; }
 
   private:
     std::span<Line, kLinesPerRing> ring_;
-    std::array<std::uint64_t, kLinesPerRing> seen_{}; ///< First words of the lap before.
+    std::array<std::uint64_t, kLinesPerRing> seen_{}; ///< First words of the lines taken last.
     std::uint32_t taken_ = 0;
     std::uint32_t reported_ = 0;
 };

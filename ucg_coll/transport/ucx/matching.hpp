@@ -22,7 +22,7 @@ namespace ucg::transport::ucx {
 
 struct Peer;
 
-/// Names a message between two ranks of a group.
+/// Identifies a message between two ranks of a group.
 struct Key {
     std::uint32_t sequence = 0;
     std::uint16_t step = 0;
@@ -38,13 +38,13 @@ inline Key key_of(const Envelope& envelope) {
     return {envelope.sequence, envelope.step, envelope.lane};
 }
 
-/// Do the two belong to one collective, of which the ranks have different plans?
+/// Do the two keys belong to one collective for which the ranks have different plans?
 inline bool contradict(const Key& one, const Key& other) {
     return one.sequence == other.sequence && plan_of(one.lane) != plan_of(other.lane);
 }
 
-/// Gives a message back to its group. Release: whoever drives the worker does this for all groups,
-/// and theirs look at the state under locks of their own.
+/// Gives a message back to its group. The store is a release: whoever drives the worker ends
+/// messages of all groups, whose own threads look at the state under other locks.
 inline void end(Message& message, const Status& outcome) {
     const MessageState state = outcome.ok() ? MessageState::done : MessageState::failed;
     shared_state(message).store(static_cast<std::uint8_t>(state), std::memory_order_release);
@@ -62,7 +62,7 @@ class Fifo {
         tail_ = &item;
     }
 
-    /// The item with this key; null if there is none.
+    /// Returns the item with this key; null if there is none.
     T* find(const Key& key) {
         T* item = head_;
         while (item != nullptr && !(key_of(*item) == key)) {
@@ -82,7 +82,7 @@ class Fifo {
         return item;
     }
 
-    /// The first item that contradicts the key; null if none does.
+    /// Returns the first item that contradicts the key; null if none does.
     T* contradicting(const Key& key) {
         T* item = head_;
         while (item != nullptr && !contradict(key_of(*item), key)) {
@@ -91,7 +91,8 @@ class Fifo {
         return item;
     }
 
-    /// Takes out the item with this key, or returns null. In most programs it is the first.
+    /// Takes out and returns the item with this key, or returns null. In most programs it is the
+    /// first.
     T* take(const Key& key) {
         T* before = nullptr;
         for (T* item = head_; item != nullptr; before = item, item = item->next) {
@@ -129,12 +130,12 @@ inline Key key_of(const Early& early) {
     return key_of(early.envelope);
 }
 
-/// Recycles early arrivals, so that a program whose ranks drift allocates only at first.
+/// Recycles early arrivals, so that a program whose ranks drift apart allocates only at first.
 class EarlyPool {
   public:
-    /// A copy of eager data.
+    /// Returns a copy of eager data.
     Early* hold(const Envelope& envelope, const void* data, std::size_t bytes);
-    /// A rendezvous to be answered later.
+    /// Returns a record of a rendezvous that is to be answered later.
     Early* hold_rendezvous(const Envelope& envelope, void* rendezvous, std::size_t bytes);
     void release(Early* early);
 
@@ -146,7 +147,7 @@ class EarlyPool {
 
 struct Group;
 
-/// A receive that a peer has posted.
+/// A receive of a long message that a peer has posted.
 struct Ready {
     Key key;
     std::uint64_t bytes = 0;
@@ -154,14 +155,14 @@ struct Ready {
 
 /// One group's relation to one peer rank; made at its first use.
 ///
-/// Credits count the bytes that eager messages may occupy (credit_cost) from the beginning, modulo
-/// 2^32: `sent` and `acknowledged` for ours to the peer, `consumed` and `reported` for the peer's
-/// to us. A count that comes late or twice changes nothing.
+/// Credits count the bytes that eager messages may occupy at the receiver (credit_cost), from the
+/// beginning, modulo 2^32: `sent` and `acknowledged` are for messages to the peer, `consumed` and
+/// `reported` for messages from it. A count that comes late or twice changes nothing.
 struct Link {
     Link(Group& owner, Rank peer_rank, std::uint32_t id_there, Peer& the_peer)
         : group(owner), rank(peer_rank), group_there(id_there), peer(the_peer) {}
 
-    /// Whether an eager message of this cost may go now.
+    /// May an eager message of this cost be sent now?
     bool has_credit(std::uint32_t cost, std::uint32_t window) const {
         return sent - acknowledged + cost <= window;
     }
@@ -174,7 +175,8 @@ struct Link {
         }
     }
 
-    /// The peer is ready to receive a message of ours of so many bytes. It may say so twice.
+    /// Notes that the peer is ready to receive a message of ours of so many bytes. The peer may say
+    /// so twice.
     void note_ready(const Key& key, std::uint64_t bytes) {
         const auto is_same = [&](const Ready& each) { return each.key == key; };
         if (std::none_of(ready.begin(), ready.end(), is_same)) {
@@ -182,8 +184,8 @@ struct Link {
         }
     }
 
-    /// How many bytes the peer is ready to receive of the message that is now sent; empty if it is
-    /// not ready.
+    /// Returns how many bytes the peer is ready to receive of the message that is about to be sent,
+    /// and forgets it; empty if the peer is not ready.
     std::optional<std::uint64_t> take_ready(const Key& key) {
         const auto found = std::find_if(ready.begin(), ready.end(),
                                         [&](const Ready& each) { return each.key == key; });
@@ -195,7 +197,7 @@ struct Link {
         return bytes;
     }
 
-    /// Is the peer ready for something else of this message's collective, of another plan?
+    /// Is the peer ready for a message that belongs to the same collective, but to another plan?
     bool ready_contradicts(const Key& key) const {
         return std::any_of(ready.begin(), ready.end(),
                            [&](const Ready& each) { return contradict(each.key, key); });
@@ -203,13 +205,13 @@ struct Link {
 
     Group& group;
     const Rank rank;
-    const std::uint32_t group_there; ///< By which number the peer knows the group.
+    const std::uint32_t group_there; ///< The peer's number for the group.
     Peer& peer;
-    Fifo<Message> posted;     ///< Receives without their data.
+    Fifo<Message> posted;     ///< Receives whose data has not arrived.
     Fifo<Message> unsent;     ///< Sends that wait for the connection.
-    Fifo<Early> early;        ///< Data without their receives.
-    Fifo<Message> held;       ///< Long sends for which the peer is not ready.
-    std::vector<Ready> ready; ///< For long messages of ours that are not posted.
+    Fifo<Early> early;        ///< Arrivals whose receives are not posted.
+    Fifo<Message> held;       ///< Long sends whose receives the peer has not posted.
+    std::vector<Ready> ready; ///< Receives at the peer of long messages that are not posted here.
     std::uint32_t sent = 0;
     std::uint32_t acknowledged = 0;
     std::uint32_t consumed = 0;
@@ -221,12 +223,12 @@ struct Link {
 struct Group {
     std::uint32_t id = 0; ///< This process's number for it; each has its own.
     Rank self = kNoRank;
-    std::vector<std::uint32_t> ids;           ///< Index: rank; the numbers of their processes.
-    std::vector<Peer*> peers;                 ///< Index: rank; null where not served.
+    std::vector<std::uint32_t> ids; ///< Index: rank; the number that its process has for it.
+    std::vector<Peer*> peers;       ///< Index: rank; null where not served.
     std::vector<std::unique_ptr<Link>> links; ///< Index: rank; null until used.
     std::uint64_t in_flight = 0;              ///< Messages that UCP holds.
-    unsigned completed = 0;                   ///< Since the last progress().
-    bool abandoned = false;                   ///< Nothing is sent or taken any more.
+    unsigned completed = 0;                   ///< Messages that ended since the last progress().
+    bool abandoned = false;                   ///< Nothing is sent or received any more.
     Status status;
 
     /// Ends a message that was posted, and counts it.

@@ -66,7 +66,7 @@ std::span<const std::byte> short_header(const Operation& operation) {
     return std::as_bytes(std::span(&operation.header.envelope, 1));
 }
 
-/// Ends a message within post(): its state tells, progress() does not count it.
+/// Ends a message within post(): its state says so, and progress() does not count it.
 void end_at_once(Group& group, Message& message, const Status& outcome) {
     if (!outcome.ok() && group.status.ok()) {
         group.status = outcome;
@@ -107,8 +107,8 @@ void Core::release_operation(Operation& operation) {
     free_operations_ = &operation;
 }
 
-/// UCX has given the operation back. Without memory for what is to be done with its message, that
-/// has failed.
+/// Ends an operation that UCX has given back. If there is no memory for what is to be done with its
+/// message, the message fails.
 void Core::finish(Operation& operation, ucs_status_t status) {
     Link* link = operation.link;
     if (!attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
@@ -118,7 +118,8 @@ void Core::finish(Operation& operation, ucs_status_t status) {
     release_operation(operation);
 }
 
-/// Throws only while the message is still the operation's.
+/// Ends the message of an operation that has ended, or goes on with it. Throws only while the
+/// message is still the operation's.
 void Core::settle(Operation& operation, ucs_status_t status) {
     Peer* peer = operation.peer;
     const bool present = peer != nullptr && operation.connection == peer->connection;
@@ -159,7 +160,7 @@ void Core::settle(Operation& operation, ucs_status_t status) {
     group.complete(*message, outcome);
 }
 
-/// What an earlier connection did not send goes by the next one.
+/// Takes back what an earlier connection did not send: it goes by the next one.
 void Core::take_back(Operation& operation) {
     Peer& peer = *operation.peer;
     const Kind kind = operation.header.envelope.kind;
@@ -204,8 +205,8 @@ void Core::send(Group& group, Message& message) {
     }
 }
 
-/// Whether the message has ended, uncounted, and is its group's again. REQUIRES: the peer is
-/// connected.
+/// Sends a message by the way that fits it. Returns whether the message has ended, uncounted, and
+/// is its group's again. REQUIRES: the peer is connected.
 bool Core::transmit(Link& to, Message& message) {
     if (receiver_begins(to.peer, message.bytes)) {
         send_long(to, message);
@@ -226,14 +227,14 @@ bool Core::transmit(Link& to, Message& message) {
     return ended;
 }
 
-/// False when the short lane cannot take the message now.
+/// Sends a message by the short lane. Returns false when the lane cannot take it now.
 bool Core::send_short(Link& to, const Message& message, const Envelope& envelope) {
     return to.peer.lane_state == LaneState::open && message.bytes <= to.peer.lane_bytes_max &&
            (put_line(to.peer, message, envelope) ||
             ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK);
 }
 
-/// False when the peer has no line for the message now.
+/// Puts a message into a line of the peer. Returns false when the peer has no line for it now.
 bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
     if (!peer.lines_key || message.bytes > kLineDataBytes || !peer.lines_out.has_room()) {
         return false;
@@ -258,10 +259,10 @@ bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope
     return true;
 }
 
-/// Without credit the message goes by rendezvous, whatever its size: the receiver then holds a
-/// handle instead of data, and nobody waits for anybody who does not wait for this very message. (A
-/// queue of messages waiting for credit could block the one that the receiver needs first.) Whether
-/// the message has ended.
+/// Sends a message by UCP. Returns whether the message has ended. Without credit it goes by
+/// rendezvous, whatever its size: the receiver then holds a handle instead of data, and nobody
+/// waits for anybody who does not wait for this very message. (A queue of messages waiting for
+/// credit could block the one that the receiver needs first.)
 bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
     Operation& operation = take_send(to.peer);
     operation.header.envelope = envelope;
@@ -284,8 +285,8 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     return true;
 }
 
-/// Hands an active message to UCX. A request while UCX holds the operation, in which the header
-/// lies, else its end. REQUIRES: the operation's peer is connected.
+/// Hands an active message to UCX. Returns a request while UCX holds the operation, in which the
+/// header lies, else how the operation ended. REQUIRES: the operation's peer is connected.
 ucs_status_ptr_t Core::put(Operation& operation, unsigned id, std::span<const std::byte> header,
                            std::span<const std::byte> data, std::uint32_t flags) {
     ucp_request_param_t parameters;
@@ -351,7 +352,8 @@ void Core::receive(Group& group, Message& message) {
     tell_ready(from, message);
 }
 
-/// Takes eager data, and counts what may be given back to the sender.
+/// Copies eager data to where a message receives it, and counts what may be given back to the
+/// sender.
 Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
     if (!from.credit_due && from.consumed - from.reported >= options_.window_bytes / 2) {
@@ -375,8 +377,8 @@ Group* Core::find_group(std::uint32_t id) {
     return last_group_;
 }
 
-/// Null when the group takes nothing any more, or when the envelope fits no link of it; that is a
-/// peer's mistake, not ours.
+/// Returns the link of the rank that sent the envelope. Null when the group takes nothing any more,
+/// or when the envelope fits no link of it; that is a peer's mistake, not ours.
 Link* Core::receiver_of(Group& group, const Envelope& envelope) {
     if (group.abandoned) {
         return nullptr;
@@ -503,7 +505,7 @@ void Core::lane_data(const Envelope& envelope, const void* data, std::size_t byt
     attempt([&] { arrive(envelope, data, bytes); });
 }
 
-/// Gives credits back when no message of ours has carried them.
+/// Gives back credits that no message of ours has carried.
 void Core::send_credit(Link& to) {
     to.credit_due = false;
     if (to.consumed == to.reported || !to.peer.failure.ok() || !connect(to.peer)) {
@@ -527,7 +529,7 @@ void Core::send_credit(Link& to) {
     }
 }
 
-/// Early arrivals that nobody will receive.
+/// Releases early arrivals that nobody will receive.
 void Core::discard(Fifo<Early>& early) {
     while (Early* item = early.pop()) {
         if (item->rendezvous != nullptr) {

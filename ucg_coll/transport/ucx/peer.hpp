@@ -17,67 +17,69 @@
 
 namespace ucg::transport::ucx {
 
+/// How far the short lane to a peer has come.
 enum class LaneState : std::uint8_t {
     untried,
     offered,  ///< Our endpoint waits for one of the peer's.
     accepted, ///< Ours is connected to the one that the peer offered; its greeting is to come.
     greeting, ///< The greeting could not be sent yet.
-    greeted,  ///< Sent, not answered: UCP carries everything.
+    greeted,  ///< The greeting was sent, but not answered: UCP carries everything.
     open,
-    none, ///< No route, or none that worked.
+    none, ///< There is no route, or none that worked.
 };
 
-/// What one process has to say to another, without its head.
+/// A control message to a peer, without its header.
 struct ControlMessage {
     Control what = Control::bye;
     std::uint32_t detail = 0;
     std::string payload;
 };
 
-/// A connection that could not be made, and is tried again.
+/// The state of a connection that could not be made, and is tried again.
 struct Refusal {
     using Clock = std::chrono::steady_clock;
 
     Clock::time_point next_try;
     Clock::time_point give_up;
-    std::chrono::milliseconds pause{10}; ///< After the next try; doubles.
-    std::vector<ControlMessage> owed;    ///< To be said first when the connection is there.
+    std::chrono::milliseconds pause{10}; ///< From the next try to the one after it; doubles.
+    std::vector<ControlMessage> owed;    ///< To be sent first when the connection is there.
 };
 
+/// A process that this one exchanges messages with.
 struct Peer {
     ProcessAddress address;
-    unsigned groups = 0;          ///< Groups that list it.
-    std::vector<Link*> links;     ///< Those in use.
+    unsigned groups = 0;          ///< Groups that have it as a peer.
+    std::vector<Link*> links;     ///< Links to it that are in use.
     ucp_ep_h endpoint = nullptr;  ///< Made at first use; null again once it is being closed.
     bool connected = false;       ///< It has had an endpoint.
-    std::uint32_t connection = 0; ///< Counts the endpoints.
-    bool carried = false;         ///< Something has gone out by the present one.
-    /// When it is made again unless something has gone out by then.
+    std::uint32_t connection = 0; ///< Rises with each new endpoint.
+    bool carried = false;         ///< Something has gone out by the present endpoint.
+    /// When the connection is made again unless something has gone out by it until then.
     std::optional<std::chrono::steady_clock::time_point> doubted_until;
-    std::optional<Refusal> refusal;     ///< Set while it cannot be connected to.
+    std::optional<Refusal> refusal;     ///< Set while no connection to it can be made.
     std::vector<ControlMessage> unsaid; ///< What an earlier connection gave back unsent.
-    Status failure; ///< Why nothing more comes or goes; that it left is one reason.
+    Status failure; ///< Why nothing more is sent or received. One reason is that it has left.
 
     LaneState lane_state = LaneState::untried;
-    UctEndpoint lane;
-    std::size_t lane_bytes_max = 0;
+    UctEndpoint lane;                     ///< The endpoint of the short lane here.
+    std::size_t lane_bytes_max = 0;       ///< The longest message that the open lane carries.
     ShortLane::Route route;               ///< That of `lane`.
-    std::vector<ShortLane::Route> routes; ///< Best first.
+    std::vector<ShortLane::Route> routes; ///< All routes to it, best first.
     std::size_t routes_tried = 0;
-    std::uint32_t attempt = 0;  ///< Counts the endpoints that we began; tells answers apart.
-    LineWriter lines_out;       ///< Used with their key.
-    UctKey lines_key;           ///< To the peer's ring; false where it has given none.
-    std::uint64_t lines_at = 0; ///< The ring's address there.
-    std::optional<ShortLane::Ring> ring; ///< Ours, which the peer may write.
+    std::uint32_t attempt = 0;  ///< Number of the latest lane endpoint here; tells answers apart.
+    LineWriter lines_out;       ///< The peer's ring, which `lines_key` opens.
+    UctKey lines_key;           ///< Key to the peer's ring; false where it has given none.
+    std::uint64_t lines_at = 0; ///< The ring's address at the peer.
+    std::optional<ShortLane::Ring> ring; ///< Our ring that the peer may write.
     std::optional<LineReader> lines_in;  ///< Set with `ring`.
-    std::uint32_t offer_taken = 0;       ///< accepted: the peer's attempt.
+    std::uint32_t offer_taken = 0;       ///< State `accepted`: the attempt of the peer's offer.
 
     bool left = false; ///< It has said good-bye by all ways that it used.
     bool ucp_bye_came = false;
     bool lane_bye_came = false;
     bool lane_bye_expected = false;
-    bool bye_answered = false; ///< It has answered ours.
-    bool lane_bye_due = false; ///< Ours found no room on the lane yet.
+    bool bye_answered = false; ///< It has answered our bye.
+    bool lane_bye_due = false; ///< Our bye has found no room on the lane yet.
 };
 
 } // namespace ucg::transport::ucx

@@ -24,7 +24,8 @@ std::span<const std::byte> long_header(const Operation& operation) {
 
 } // namespace
 
-/// The same at both ends.
+/// Does the receiver begin the rendezvous of a message of so many bytes? Both ends come to the same
+/// answer.
 bool Core::receiver_begins(const Peer& peer, std::uint64_t bytes) const {
     return bytes > std::max(options_.eager_bytes, options_.eager_bytes_tcp) && self_.only_tcp &&
            peer.address.only_tcp;
@@ -48,15 +49,16 @@ void Core::send_long(Link& to, Message& message) {
     }
 }
 
-/// Without a connection it is told when there is one.
+/// Tells the sender that the receive of a long message is posted. Without a connection that is told
+/// when there is one.
 void Core::tell_ready(Link& from, const Message& message) {
     if (from.peer.endpoint != nullptr && receiver_begins(from.peer, message.bytes)) {
         tell(from, about(from, message, Kind::ready_to_receive));
     }
 }
 
-/// The sender of what does not fit this receive is to hear of it as well: it would wait. Before the
-/// message ends.
+/// Tells the sender of something that does not fit this receive what is expected: otherwise it
+/// would wait. To be called before the message ends.
 void Core::tell_expected(Link& from, const Message& message) {
     to_say_.add({&from.peer, about(from, message, Kind::ready_to_receive)});
 }
@@ -66,7 +68,7 @@ void Core::tell(Link& to, const LongHeader& header) {
     say(to.peer, header);
 }
 
-/// REQUIRES: the peer is connected.
+/// Sends a header without data. REQUIRES: the peer is connected.
 void Core::say(Peer& peer, const LongHeader& header) {
     Operation& operation = take_send(peer);
     operation.header = header;
@@ -76,8 +78,8 @@ void Core::say(Peer& peer, const LongHeader& header) {
     }
 }
 
-/// One after the other: UCX holds one fragment at most, behind which other messages to the peer
-/// wait.
+/// Sends the rest of a long message, one fragment after the other: UCX holds one fragment at most,
+/// behind which other messages to the peer wait.
 void Core::send_fragments(Link& to, Message& message) {
     while (message.moved < message.bytes) {
         Operation& operation = take_send(to.peer);
@@ -105,7 +107,7 @@ void Core::send_fragments(Link& to, Message& message) {
     to.group.complete(message, Status());
 }
 
-/// What callbacks found that there is to say. Who has said good-bye says nothing more.
+/// Sends the headers that callbacks found due. A worker that has said good-bye says nothing more.
 void Core::say_due() {
     to_say_.take_all([this](const std::pair<Peer*, LongHeader>& due) {
         Peer& peer = *due.first;
@@ -122,7 +124,7 @@ void Core::say_due() {
     });
 }
 
-/// What callbacks found that there is to send.
+/// Sends the fragments that callbacks found due.
 void Core::continue_long() {
     to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
         Link& link = *due.first;
@@ -152,7 +154,7 @@ void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data
     if (from == nullptr) {
         return;
     }
-    if (envelope.kind != Kind::declined) { // Which gives nothing back.
+    if (envelope.kind != Kind::declined) { // It gives nothing back.
         from->acknowledge(envelope.released);
     }
     switch (envelope.kind) {
@@ -162,11 +164,11 @@ void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data
     case Kind::fragment: arrive_fragment(*from, header, data); return;
     case Kind::data:
     case Kind::empty:
-    case Kind::credit: return; // Another version's; none exists.
+    case Kind::credit: return; // These have no LongHeader.
     }
 }
 
-/// The group does not exist here yet, or it was abandoned and has ended.
+/// Takes what comes for a group that does not exist here yet, or that was abandoned and has ended.
 void Core::arrive_without_group(const LongHeader& header) {
     const Envelope& envelope = header.envelope;
     if (const auto found = abandoned_.find(envelope.group); found != abandoned_.end()) {
@@ -177,7 +179,8 @@ void Core::arrive_without_group(const LongHeader& header) {
     }
 }
 
-/// Answers a request to send to a group that was abandoned. What else comes for it needs no answer.
+/// Answers a request to send to a group that was abandoned. Other things that come for the group
+/// need no answer.
 void Core::decline(const Group& group, const Envelope& request) {
     const auto source = static_cast<std::size_t>(request.source);
     if (request.kind != Kind::request_to_send || source >= group.peers.size() ||
@@ -193,7 +196,8 @@ void Core::decline(const Group& group, const Envelope& request) {
     to_say_.add({group.peers[source], answer});
 }
 
-/// The sender knows, or hears soon, whether the receive is posted.
+/// Takes a request to send. It needs no answer where all is well: the sender knows, or hears soon,
+/// whether the receive is posted.
 void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     Message* message = from.posted.find(key);
@@ -210,7 +214,7 @@ void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t by
     }
 }
 
-/// Whether a receive that is about to be posted expects what its sender has asked to send.
+/// Returns ok if a receive that is about to be posted expects what its sender has asked to send.
 Status Core::check_request(Link& from, const Message& message, const Early& request) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, request.data().data(), sizeof(bytes));
@@ -239,8 +243,8 @@ void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes)
     }
 }
 
-/// The rank that would have received the message has failed. Where the message is not held any
-/// more, it has been asked for before.
+/// Fails a message, since the rank that would have received it has failed. If the message is not
+/// held any more, that rank has asked for it before.
 void Core::arrive_declined(Link& to, const Envelope& envelope) {
     if (Message* message = to.held.take(key_of(envelope))) {
         to.group.complete(*message, described([&] {

@@ -10,7 +10,8 @@ namespace ucg::transport::ucx {
 
 namespace {
 
-/// Longer messages gain nothing over UCP, and this much is copied on the stack.
+/// Bytes of the longest frame, which is put together on the stack. Longer messages gain nothing
+/// over UCP.
 constexpr std::size_t kFrameBytes = 512;
 constexpr std::size_t kEnvelopeTail = sizeof(Envelope) - sizeof(std::uint64_t);
 
@@ -50,7 +51,7 @@ bool is_loopback(const std::string& device) {
 const uct_device_addr_t* device_address(const LaneAddress& lane) {
     return reinterpret_cast<const uct_device_addr_t*>(lane.device_address.data());
 }
-/// Null where an interface has none: its endpoints have addresses of their own.
+/// Returns null where an interface has no address: its endpoints have addresses of their own.
 const uct_iface_addr_t* interface_address(const LaneAddress& lane) {
     const std::string& address = lane.interface_address;
     return address.empty() ? nullptr : reinterpret_cast<const uct_iface_addr_t*>(address.data());
@@ -192,8 +193,9 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
     return reason;
 }
 
-/// Only where UCX shares memory with the peer: a message then claims a place in a queue that all
-/// senders share, by a compare-and-swap on a line that travels, which a put need not.
+/// Makes the rings of an interface, only where UCX shares memory with the peer. An active message
+/// there claims a place in a queue that all senders share, by a compare-and-swap on a line that
+/// travels, which a put need not do.
 void ShortLane::open_rings(uct_md_h domain, Interface& opened) const {
     constexpr std::size_t kBytes = kRings * kLinesPerRing * sizeof(Line);
     const uct_iface_attr_t& attributes = opened.attributes;
@@ -380,8 +382,8 @@ UctEndpoint ShortLane::begin(const Route& route, std::string& address) const {
     return status == UCS_OK ? std::move(endpoint) : nullptr;
 }
 
-/// How long an address is, UCT tells of one's own endpoints only. Of a shorter one it would read
-/// what is not there; a longer one is of another kind of device.
+/// UCT tells the length of an address only for one's own endpoints. Of a shorter address it would
+/// read what is not there; a longer one is of another kind of device.
 bool ShortLane::join(uct_ep_h endpoint, const Route& route, const ProcessAddress& peer,
                      const std::string& address) const {
     return address.size() == interfaces_[route.own].attributes.ep_addr_len &&

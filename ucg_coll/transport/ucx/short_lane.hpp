@@ -30,7 +30,8 @@
 
 namespace ucg::transport::ucx {
 
-/// Who hears of arrivals. Called from within ShortLane::progress() only; it must not call UCX.
+/// Receives what arrives by the short lane. Its functions are called within ShortLane::progress()
+/// only, and must not call UCX.
 class LaneSink {
   public:
     virtual void lane_data(const Envelope& envelope, const void* data, std::size_t bytes) = 0;
@@ -41,16 +42,18 @@ class LaneSink {
     ~LaneSink() = default;
 };
 
+/// The interfaces of the short lane, and the UCT worker that drives them.
 class ShortLane {
   public:
-    /// A way to a peer: one of our interfaces and one of its.
+    /// A way to a peer: one of our interfaces and one of the peer's.
     struct Route {
-        std::size_t own = 0;
-        std::size_t peer = 0;
+        std::size_t own = 0;  ///< Index within the own interfaces, as in addresses().
+        std::size_t peer = 0; ///< Index within ProcessAddress::lanes of the peer.
     };
 
-    /// Opens the interfaces that UCP uses too and that are able; says in `report` what became of
-    /// each. Without any, addresses() is empty.
+    /// Opens those interfaces that UCP uses too and that can serve the lane. `report` gets an entry
+    /// for each interface that UCP uses, which says what became of it. If none can, addresses() is
+    /// empty.
     static std::unique_ptr<ShortLane> create(const UcpInventory& inventory,
                                              const UcxOptions& options, LaneSink& sink,
                                              std::vector<InterfaceInfo>& report);
@@ -60,62 +63,66 @@ class ShortLane {
 
     std::vector<LaneAddress> addresses() const;
 
-    /// The ways that UCT says exist, fastest first. Loopback and shared-memory interfaces serve
-    /// only peers in the same place.
+    /// Returns the routes to the peer that UCT calls reachable, fastest first. Loopback and
+    /// shared-memory interfaces serve only peers in the same place.
     std::vector<Route> routes(const Place& here, const ProcessAddress& peer) const;
 
-    /// Does this route connect endpoint to endpoint?
+    /// Does this route connect an endpoint to an endpoint, instead of to the peer's interface?
     bool joins_endpoints(const Route& route) const;
 
-    /// Does not wait for the peer. Null when UCT refuses. REQUIRES: not joins_endpoints(route).
+    /// Returns an endpoint that is connected to the peer's interface, or null when UCT refuses. It
+    /// does not wait for the peer. REQUIRES: not joins_endpoints(route).
     UctEndpoint connect(const Route& route, const ProcessAddress& peer) const;
 
-    /// An endpoint that is connected to nothing, and its address. Null when UCT refuses. REQUIRES:
-    /// joins_endpoints(route).
+    /// Returns an endpoint that is connected to nothing, and stores its address in `address`.
+    /// Returns null when UCT refuses. REQUIRES: joins_endpoints(route).
     UctEndpoint begin(const Route& route, std::string& address) const;
 
-    /// Connects such an endpoint to the one of this address. False when UCT refuses, or when the
-    /// address cannot be one of an endpoint of this kind.
+    /// Connects an endpoint that begin() has made to the peer's endpoint with this address. Returns
+    /// false when UCT refuses, or when the address cannot be one of an endpoint of this kind.
     bool join(uct_ep_h endpoint, const Route& route, const ProcessAddress& peer,
               const std::string& address) const;
 
-    /// begin() and join() of what a peer offers, who may offer anything: null unless UCT says that
-    /// the two interfaces reach one another.
+    /// Makes an endpoint and connects it to the one that a peer offers, as begin() and join() do.
+    /// The peer may offer anything: returns null unless UCT says that the two interfaces reach one
+    /// another.
     UctEndpoint take(const LaneOffer& offer, const Place& here, const ProcessAddress& peer,
                      std::string& address) const;
 
-    /// The longest message that goes over a route.
+    /// Returns the length of the longest message that goes over a route, in bytes.
     std::size_t message_bytes_max(const Route& route) const;
 
-    /// "tcp/eth0", for people.
+    /// Returns the own interface's name for people, such as "tcp/eth0".
     std::string name(const Route& route) const;
 
     unsigned progress() { return uct_worker_progress(worker_.get()); }
 
-    /// UCS_ERR_NO_RESOURCE: not now. REQUIRES: bytes <= message_bytes_max() of its route.
+    /// Sends a message. Returns UCS_ERR_NO_RESOURCE if it cannot be sent now. REQUIRES: bytes <=
+    /// message_bytes_max() of the endpoint's route.
     static ucs_status_t send(uct_ep_h endpoint, const Envelope& envelope, const void* data,
                              std::size_t bytes);
 
-    /// UCS_ERR_NO_RESOURCE: not now.
+    /// Sends a notice. Returns UCS_ERR_NO_RESOURCE if it cannot be sent now.
     static ucs_status_t send(uct_ep_h endpoint, const LaneNotice& notice);
 
-    /// A ring that one peer may write, and what it must know for that.
+    /// A ring that one peer may write, and what the peer must know for that.
     struct Ring {
         std::span<Line, kLinesPerRing> lines;
         LineMemory memory;
-        std::size_t own = 0;
-        std::size_t index = 0;
+        std::size_t own = 0;   ///< Index of the own interface that it belongs to.
+        std::size_t index = 0; ///< Index among the rings of that interface.
     };
-    /// Empty when the interface takes no puts, or all of its rings are given away. What is polled
-    /// is bounded by that.
+    /// Gives away a ring of the own interface of this index. Empty when the interface takes no
+    /// puts, or when all of its rings are given away, which bounds what is polled.
     std::optional<Ring> give_ring(std::size_t own);
     void take_back(const Ring& ring) { interfaces_[ring.own].rings_given.reset(ring.index); }
 
-    /// False where the peer's memory cannot be opened over this route.
+    /// Returns the key to a peer's memory over this route. It is false where that cannot be opened.
     UctKey open_memory(const Route& route, const LineMemory& memory) const;
 
   private:
-    /// So many peers at most are looked at in every turn, at a load of a cached line each.
+    /// Rings of an interface: so many peers at most are looked at in every call of progress(), at a
+    /// load of a cached line each.
     static constexpr std::size_t kRings = 8;
 
     struct Interface {
@@ -127,7 +134,7 @@ class ShortLane {
         bool joins_endpoints = false;
         uct_component_h component = nullptr;
         UctMemory memory; ///< Rings of lines; none where no lines are put.
-        std::string key;  ///< Opens it to peers.
+        std::string key;  ///< Opens `memory` to peers.
         std::bitset<kRings> rings_given;
     };
 

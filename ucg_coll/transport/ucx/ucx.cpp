@@ -60,6 +60,7 @@ bool UcxWorker::only_tcp() const {
     return core_->only_tcp();
 }
 std::string UcxWorker::describe() const {
+    const std::lock_guard lock(core_->mutex());
     return core_->describe();
 }
 
@@ -109,7 +110,7 @@ void UcxTransport::post(std::span<Message> messages) {
     core_.run_deferred();
 }
 
-/// Another thread that drives the worker moves this group's messages as well.
+/// If another thread drives the worker, it moves this group's messages as well.
 unsigned UcxTransport::progress() {
     const std::unique_lock lock(core_.mutex(), std::try_to_lock);
     if (!lock.owns_lock()) {

@@ -29,6 +29,7 @@ namespace ucg::transport::ucx {
 class Core;
 struct Group;
 
+/// What UCX and the short lane are started with.
 struct UcxOptions {
     /// Settings as in UCX's environment without the prefix, for example {"TLS", "tcp"}. They win
     /// over the environment, which holds for everything not named here.
@@ -37,9 +38,9 @@ struct UcxOptions {
     /// Send short messages by UCT directly, where an interface offers it.
     bool short_lane = true;
 
-    /// Not by interfaces of which UCX says that a message costs the processor more. Where that is a
-    /// system call, what UCP adds cannot be seen, while one more set of sockets to ask for arrivals
-    /// makes every wait dearer.
+    /// Leave out interfaces of which UCX says that a message costs the processor more microseconds.
+    /// Where a message takes a system call, what UCP adds cannot be seen, while one more set of
+    /// sockets to ask for arrivals makes every wait dearer.
     double lane_overhead_us_max = 1;
 
     /// Where an interface connects endpoints to interfaces as well as to endpoints, choose the
@@ -50,40 +51,43 @@ struct UcxOptions {
     /// memory with the peer.
     bool lane_puts = true;
 
-    /// Ask UCX to report dead peers. It leaves out UCX's shared-memory transports, which cannot.
+    /// Ask UCX to report dead peers. That leaves out UCX's shared-memory transports, which cannot
+    /// do so.
     bool detect_failures = true;
 
-    /// Larger messages go by rendezvous.
+    /// Messages of more bytes go by rendezvous.
     std::size_t eager_bytes = 8192;
 
-    /// The same where nothing but TCP leads to other hosts. A rendezvous there costs a round trip
-    /// of system calls more, and saves a copy that is short beside the kernel's own. The receiver
-    /// begins it, when it posts the receive: UCX's own asks when the message is due, and the answer
-    /// then stands in the receiver's link behind what that is sending, on a slow one for
-    /// milliseconds.
+    /// Like eager_bytes, but where nothing but TCP leads to other hosts; the greater of the two
+    /// holds there. A rendezvous over TCP costs a round trip of system calls more, and saves a copy
+    /// that is short beside the kernel's own. The receiver begins such a rendezvous when it posts
+    /// the receive: UCX's own asks when the message is due, and the answer then stands in the
+    /// receiver's link behind what that is sending, on a slow link for milliseconds.
     std::size_t eager_bytes_tcp = 64 << 10;
 
-    /// What this host's link carries, in bytes per second; 0: not known. Where it is known and
-    /// slow, no more than a few milliseconds of it are handed to a TCP connection at once:
-    /// schedules that keep messages out of one another's way tell the next rank when one has gone,
-    /// and a kernel that holds all of it would let that word outrun the message. UCX_TCP_SNDBUF
-    /// wins over it.
+    /// What this host's link carries, in bytes per second; 0: not known. Where the link is known to
+    /// be slow, no more than what it carries in a few milliseconds is handed to a TCP connection at
+    /// once: schedules that keep messages out of one another's way tell the next rank when one has
+    /// gone, and a kernel that holds all of it would let that word outrun the message.
+    /// UCX_TCP_SNDBUF wins over this.
     std::uint64_t link_bytes_per_second = 0;
 
-    /// How much a peer may hold of our eager messages before it has posted their receives, in bytes
-    /// of its memory: some 200 for each message beside those of a longer one. So a rank that only
-    /// sends, as most do in a gather, is well over a thousand short messages ahead before it waits.
-    /// Beyond it messages go by rendezvous. At least twice what one eager message takes.
+    /// How many bytes of a peer's memory our eager messages may occupy before the peer has posted
+    /// their receives: some 200 for each message, and in addition the data of a longer one. So a
+    /// rank that only sends, as most do in a gather, gets well over a thousand short messages ahead
+    /// before it waits. Beyond the window messages go by rendezvous. At least twice what one eager
+    /// message takes.
     std::uint32_t window_bytes = 320 << 10;
 
-    /// Several threads use the worker and its transports.
+    /// Do several threads use the worker and its transports?
     bool threads = false;
 
-    /// How long a connection that cannot be made is tried again. A network may have no route for a
-    /// while, or a full table of neighbours; a peer may be slow.
+    /// For how long a connection that cannot be made is tried again. A network may have no route
+    /// for a while, or a full table of neighbours; a peer may be slow.
     std::chrono::milliseconds connect_timeout{30000};
 
-    /// How long begin_close() ... close_progress() may wait for peers that do not answer.
+    /// For how long peers that do not answer may be waited for, in begin_close() ...
+    /// close_progress() and when a group is given up or ends.
     std::chrono::milliseconds close_timeout{2000};
 };
 
@@ -94,7 +98,7 @@ struct UcxVersions {
 };
 UcxVersions versions();
 
-/// One UCT interface that UCX found, and what became of it; for ucg_info.
+/// A UCT interface that UCX found, and what became of it; for ucg_info.
 struct InterfaceInfo {
     std::string transport;       ///< As UCX calls it, for example "tcp".
     std::string device;          ///< For example "eth0".
@@ -104,27 +108,29 @@ struct InterfaceInfo {
     double latency_us = 0;       ///< As UCX estimates it.
 };
 
-/// What one process must know to reach another: UcxWorker::address() of it, empty for none.
+/// What one process must know to reach another: the latter's UcxWorker::address(), or empty for
+/// none.
 using PeerAddress = std::string;
 
+/// The UCX objects and connections of a process, which its groups share.
 class UcxWorker final : public Network {
   public:
     static Result<std::unique_ptr<UcxWorker>> create(const UcxOptions& options);
 
-    /// Closes in bounded time what is still open. All transports on it must be gone.
+    /// Closes what is still open, in bounded time. All transports on it must be gone.
     ~UcxWorker() override;
 
     std::string_view address() const override;
 
-    /// UcxTransport::create().
+    /// Makes a UcxTransport, as UcxTransport::create() says.
     Result<std::unique_ptr<Transport>>
     make_transport(std::span<const std::uint32_t> group_ids, Rank self,
                    const std::vector<PeerAddress>& addresses) override;
 
     bool only_tcp() const override;
 
-    /// Returns how many events UCX handled. Called again from within itself, or while another
-    /// thread is about it, it does nothing.
+    /// Returns how many events were handled. It does nothing when it is called from within itself,
+    /// or while another thread uses the worker.
     unsigned progress() override;
 
     /// Starts to part from all peers: tells them, and waits until they have taken what was sent to
@@ -145,26 +151,27 @@ class UcxWorker final : public Network {
     std::unique_ptr<Core> core_;
 };
 
+/// One group's messages over a UcxWorker.
 class UcxTransport final : public Transport {
   public:
-    /// `group_ids` and `peers` have an entry per rank, as Network::make_transport() says; peers
-    /// that are empty are not served. Processes may create their ends in any order: what arrives
-    /// earlier waits.
+    /// Makes this process's end of a group. `group_ids` and `peers` have an entry per rank, as
+    /// Network::make_transport() says; peers that are empty are not served. Processes may create
+    /// their ends in any order: what arrives earlier waits.
     static Result<std::unique_ptr<UcxTransport>> create(UcxWorker& worker,
                                                         std::span<const std::uint32_t> group_ids,
                                                         Rank self,
                                                         const std::vector<PeerAddress>& peers);
 
-    /// REQUIRES: no message in flight, unless status() is not ok. Receives still posted are given
-    /// up
-    /// (`failed`); sends still in flight have a bounded time to end.
+    /// REQUIRES: no message is in flight, unless status() is not ok. Receives that are still posted
+    /// become `failed`; sends that are still in flight have a bounded time to end.
     ~UcxTransport() override;
 
     std::string_view name() const override { return "ucx"; }
     void post(std::span<Message> messages) override;
     unsigned progress() override;
-    /// Waits, in bounded time, until UCX holds no message any more. A peer that does not let go of
-    /// one by then loses the connection, and with it all groups that share it.
+    /// Waits, in bounded time, until UCX holds no message of the group any more. A peer that does
+    /// not let go of one by then loses the connection, and with it all groups that share the
+    /// connection.
     void abandon() override;
     bool has_failed() const override { return failed_; }
     Status status() const override;
@@ -173,7 +180,7 @@ class UcxTransport final : public Transport {
     UcxTransport(Core& core, std::unique_ptr<Group> group);
     Core& core_;
     std::unique_ptr<Group> group_;
-    bool failed_ = false; ///< The group, when progress() last looked.
+    bool failed_ = false; ///< The group had failed when progress() last looked.
 };
 
 } // namespace ucg::transport::ucx

@@ -12,11 +12,12 @@
 
 namespace ucg::transport::ucx {
 
+/// What an envelope is in front of.
 enum class Kind : std::uint8_t {
     data,   ///< A message of a group.
     empty,  ///< A message without bytes, by rendezvous of one: UCX 1.13 loses memory at each
             ///< rendezvous of none.
-    credit, ///< No message: only `released` counts.
+    credit, ///< No message: only `released` matters.
     // Rendezvous that the receiver begins, each with a LongHeader.
     request_to_send,  ///< No data: a long message waits to be received.
     ready_to_receive, ///< No data: the receive of a long message is posted. It also answers a
@@ -25,10 +26,10 @@ enum class Kind : std::uint8_t {
     fragment,         ///< A part of a long message that the receiver is ready for.
 };
 
-/// Head of everything that belongs to a group. Its first eight bytes are the header word of
+/// Header of everything that belongs to a group. Its first eight bytes are the header word of
 /// uct_ep_am_short.
 struct Envelope {
-    std::uint32_t group = 0; ///< By the receiver's number for it.
+    std::uint32_t group = 0; ///< The receiver's number for the group.
     Rank source = kNoRank;
     std::uint32_t sequence = 0;
     std::uint32_t released = 0; ///< Credits that `source` has given back so far, modulo 2^32.
@@ -38,10 +39,11 @@ struct Envelope {
 };
 static_assert(sizeof(Envelope) == 24 && std::is_trivially_copyable_v<Envelope>);
 
-/// Head of what belongs to a long message.
+/// Header of what belongs to a long message whose rendezvous the receiver begins.
 struct LongHeader {
     Envelope envelope;
-    /// fragment: how many of the message's bytes lie before it; else how many the message has.
+    /// fragment: the offset of its data in the message; otherwise the length of the message. In
+    /// bytes.
     std::uint64_t bytes = 0;
 };
 static_assert(sizeof(LongHeader) == 32 && std::is_trivially_copyable_v<LongHeader>);
@@ -59,14 +61,15 @@ enum class Control : std::uint32_t {
     probe,      ///< Tells nothing; that it goes out shows its sender that the connection stands.
 };
 
-/// Others speak of a connection, and say nothing about the next one.
+/// Is such a message about the short lane? The others are about a connection of UCP, and say
+/// nothing about the next connection.
 inline bool is_about_lane(Control what) {
     return what == Control::lane_answer || what == Control::lane_offer ||
            what == Control::lane_acceptance || what == Control::lane_refusal ||
            what == Control::lane_withdrawal;
 }
 
-/// Head of what belongs to two processes and to no group.
+/// Header of what belongs to two processes and to no group.
 struct ControlHeader {
     Control what = Control::bye;
     std::uint32_t detail = 0; ///< bye: 1 when a second one comes by the short lane.
@@ -76,15 +79,15 @@ struct ControlHeader {
 };
 static_assert(sizeof(ControlHeader) == 24 && std::is_trivially_copyable_v<ControlHeader>);
 
-/// UCP's active-message ids.
+/// Ids of UCP's active messages.
 inline constexpr unsigned kUcpData = 0;
 inline constexpr unsigned kUcpControl = 1;
 
-/// UCT's, on the short lane.
+/// Ids of UCT's active messages, on the short lane.
 inline constexpr std::uint8_t kLaneData = 0;
 inline constexpr std::uint8_t kLaneNotice = 1;
 
-/// What two processes say to each other on the short lane. `source` is the header word.
+/// What two processes tell each other on the short lane. `source` is UCT's header word.
 struct LaneNotice {
     enum class What : std::uint16_t {
         greeting, ///< "Tell me by UCP if you are `target`", with the same attempt.
@@ -94,21 +97,23 @@ struct LaneNotice {
     std::uint64_t source = 0; ///< Process ids.
     std::uint64_t target = 0;
     What what = What::greeting;
-    std::uint16_t to = 0;      ///< greeting: to which of the target's interfaces.
-    std::uint32_t attempt = 0; ///< Tells the routes tried apart.
+    std::uint16_t to = 0; ///< greeting: the index of the target's interface that it is sent to.
+    std::uint32_t attempt = 0; ///< Tells the routes that were tried apart.
 };
 static_assert(sizeof(LaneNotice) == 24 && std::is_trivially_copyable_v<LaneNotice>);
 
-/// The longest fragment: with its headers no longer than what UCX's TCP takes in at once
-/// (UCX_TCP_RX_SEG_SIZE, 64 KiB), so that the receiver copies it once, to where it belongs.
+/// Bytes of the longest fragment: with its headers it is no longer than what UCX's TCP takes in at
+/// once (UCX_TCP_RX_SEG_SIZE, 64 KiB), so that the receiver copies it once, to where it belongs.
 inline constexpr std::uint64_t kFragmentBytes = 60 << 10;
 
-/// What a receiver keeps of an eager message that comes before its receive is posted: so much, in
-/// which a short one finds room, and a longer one's bytes beside it.
+/// Bytes that a receiver keeps for each eager message that arrives before its receive is posted.
+/// The data of a short message, of at most kEarlyShortBytes, has room in them; that of a longer one
+/// is kept beside them.
 inline constexpr std::uint32_t kEarlyBytes = 192;
 inline constexpr std::uint32_t kEarlyShortBytes = 128;
 
-/// What an eager message takes from the window: the bytes that it may occupy at its receiver.
+/// Returns what an eager message takes from the window: the bytes that it may occupy at its
+/// receiver.
 inline std::uint32_t credit_cost(std::uint64_t bytes) {
     return kEarlyBytes + (bytes > kEarlyShortBytes ? static_cast<std::uint32_t>(bytes) : 0);
 }

@@ -63,8 +63,8 @@ TEST_CASE("plan: siblings in turn cost more where ranks share processors", "[pla
     const topo::Placement placement = topo::Placement::regular(1, 4);
     Facts facts{placement, cost::default_profile()};
     constexpr std::uint64_t kCopiedOnce = 1 << 20;
-    const double announced_ns = flat_link(facts, Traffic::sparse).busy_ns(0);
-    CHECK(flat_link(facts, Traffic::sparse).sends_apart_ns(kCopiedOnce) == announced_ns);
+    const double rts_fin_ns = flat_link(facts, Traffic::sparse).busy_ns(0);
+    CHECK(flat_link(facts, Traffic::sparse).sends_apart_ns(kCopiedOnce) == rts_fin_ns);
     facts.ranks_per_cpu = 2;
     const Link shared = flat_link(facts, Traffic::sparse);
     CHECK(shared.sends_apart_ns(kCopiedOnce) == shared.busy_ns(kCopiedOnce));

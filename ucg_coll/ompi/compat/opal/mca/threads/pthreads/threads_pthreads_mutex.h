@@ -1,7 +1,7 @@
 /*
  * Stands in for a header of Open MPI 5.0 that <opal/mca/threads/mutex.h> includes and distribution
  * packages do not ship: mutexes and conditions of an Open MPI that was built over POSIX threads.
- * What lies in memory is as there, since Open MPI's library makes and takes such mutexes too.
+ * Their layout in memory is the same, since Open MPI's library makes and uses such mutexes too.
  */
 #ifndef OPAL_MCA_THREADS_PTHREADS_THREADS_PTHREADS_MUTEX_H
 #define OPAL_MCA_THREADS_PTHREADS_THREADS_PTHREADS_MUTEX_H
@@ -38,7 +38,7 @@ static inline void opal_thread_internal_mutex_lock(opal_thread_internal_mutex_t*
     pthread_mutex_lock(mutex);
 }
 
-/** 0: it has the mutex; else 1. */
+/** Returns 0 if the calling thread has got the mutex, else 1. */
 static inline int opal_thread_internal_mutex_trylock(opal_thread_internal_mutex_t* mutex) {
     return 0 != pthread_mutex_trylock(mutex);
 }

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/** Of the library: what the user chose. */
+/** The function of Open MPI's library by which threads yield, as the user has chosen. */
 extern void (*opal_threads_pthreads_yield_fn)(void);
 
 #define OPAL_THREAD_YIELD_WHEN_IDLE_DEFAULT false

@@ -1,6 +1,6 @@
 /*
  * Stands in for a header of Open MPI 5.0 that <opal/mca/threads/tsd.h> includes and distribution
- * packages do not ship: memory of each thread in an Open MPI that was built over POSIX threads.
+ * packages do not ship: thread-specific data in an Open MPI that was built over POSIX threads.
  */
 #ifndef OPAL_MCA_THREADS_PTHREADS_THREADS_PTHREADS_TSD_H
 #define OPAL_MCA_THREADS_PTHREADS_THREADS_PTHREADS_TSD_H

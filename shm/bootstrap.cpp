@@ -1,4 +1,4 @@
-#include "shm/meeting.hpp"
+#include "shm/bootstrap.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,13 +13,13 @@
 namespace ucg::shm {
 namespace {
 
-/// Who waits in silence looks so often whether the others still exist.
+/// So often a member to whom nothing comes asks whether the others still exist.
 constexpr auto kSilence = std::chrono::milliseconds(100);
 
 } // namespace
 
 /// The first member, which has made the segment.
-class Meeting::Giver {
+class Bootstrap::Giver {
   public:
     Giver(const Door& door, const Segment& segment, std::span<const HeapWish> members,
           Clock::time_point deadline)
@@ -30,7 +30,7 @@ class Meeting::Giver {
         missing_ = members_;
     }
 
-    /// Empty as long as somebody has not got the segment.
+    /// Does what is due. Returns nothing as long as some member has not got the segment.
     std::optional<Status> step(Clock::time_point until) {
         if (door_.get() < 0 || segment_.descriptor() < 0) {
             return Status(Code::unreachable, "shared memory: the program has closed descriptors "
@@ -53,9 +53,10 @@ class Meeting::Giver {
     struct Caller {
         Descriptor socket;
         Letter letter = {};
-        bool given = false; ///< It hangs up when it has got the segment, or cannot.
+        bool given = false; ///< The segment was sent; the caller then hangs up.
     };
 
+    /// Sleeps until a socket has news, or it is time to try something again.
     void wait(Clock::time_point until) {
         std::vector<pollfd> sockets;
         until = std::min({until, deadline_, silent_until_});
@@ -125,7 +126,9 @@ class Meeting::Giver {
         }
     }
 
-    /// Who is gone calls no more. Signals, of which many may come, end no silence and are none.
+    /// Called when members are missing. Fails if the deadline is past, or if nothing has come for
+    /// kSilence and a missing member is gone. Signals, of which many may come, do not count as
+    /// news.
     std::optional<Status> look_around() {
         if (Clock::now() >= deadline_) {
             return failure(Code::timed_out,
@@ -151,19 +154,19 @@ class Meeting::Giver {
     const Door& door_;
     const Segment& segment_;
     Clock::time_point deadline_;
-    std::map<Token, Token> members_; ///< Keys, by tokens.
-    std::map<Token, Token> missing_; ///< Those that have not got it, as far as is known.
-    Clock::time_point silent_until_ = Clock::now() + kSilence; ///< Unless there are news before.
+    std::map<Token, Token> members_; ///< Keys of the other members, by tokens.
+    std::map<Token, Token> missing_; ///< Those that have not got the segment, as far as is known.
+    Clock::time_point silent_until_ = Clock::now() + kSilence; ///< When to ask if members exist.
     std::vector<Caller> callers_;
 };
 
 /// Another member, which calls the giver until it has its letter.
-class Meeting::Taker {
+class Bootstrap::Taker {
   public:
     Taker(const Door& door, const HeapWish& giver, Clock::time_point deadline)
         : door_(door), giver_(giver), deadline_(deadline) {}
 
-    /// Empty as long as the letter has not come.
+    /// Does what is due. Returns nothing as long as the letter has not come.
     std::optional<Result<Letter>> step(Clock::time_point until) {
         until = std::min(until, deadline_);
         std::optional<Result<Letter>> ended =
@@ -185,7 +188,8 @@ class Meeting::Taker {
         return status.ok() ? std::nullopt : std::optional(Result<Letter>(std::move(status)));
     }
 
-    /// Has a socket then, unless the giver has no room for one more caller now.
+    /// Calls and greets the giver. Has a socket then, unless the giver has no room for one more
+    /// caller now.
     Status call() {
         not_before_ = Clock::now() + kDoorPause;
         Descriptor socket = new_socket();
@@ -209,8 +213,8 @@ class Meeting::Taker {
         return {};
     }
 
-    /// Who has greeted does not hang up before there is an answer, whatever signals come: the giver
-    /// takes one that hangs up for one that has got its letter.
+    /// Waits for the answer and reads it. Does not hang up before there is one, whatever signals
+    /// come: the giver takes a member that hangs up for one that has got its letter.
     std::optional<Result<Letter>> read_answer(Clock::time_point until) {
         pollfd watched = {socket_.number(), POLLIN, 0};
         ::poll(&watched, 1, milliseconds_until(until));
@@ -241,7 +245,7 @@ class Meeting::Taker {
 };
 
 CommonLayout::CommonLayout(std::span<const HeapWish> members) : members_(members) {
-    const std::uint64_t pages = members.size() + 1; // Between parts.
+    const std::uint64_t pages = members.size() + 1; // Unused ones, before, between and after parts.
     const std::uint64_t rest = near(members.size()) + pages * page_bytes();
     const std::uint64_t room = members[0].file_bytes_max;
     part_max_ = (room - std::min(room, rest)) / members.size() / page_bytes() * page_bytes();
@@ -259,8 +263,9 @@ std::uint64_t CommonLayout::close(std::size_t member) const {
     return bells_bytes() + member * close_bytes();
 }
 
-/// Together little enough for 32 pages of page tables, and what a group of all takes of each: lines
-/// of 16 rings, some bytes for each rank, and memory that all others read.
+/// All close parts are together small enough for 32 pages of page tables. Each has what a group of
+/// all members takes of it: lines of 16 rings, some bytes for each rank, and memory that all others
+/// read.
 std::uint64_t CommonLayout::close_bytes() const {
     constexpr std::uint64_t kAll = std::uint64_t{64} << 20;
     constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
@@ -272,8 +277,8 @@ std::uint64_t CommonLayout::near(std::size_t member) const {
     return close(members_.size()) + member * near_bytes();
 }
 
-/// Of what a group of all takes of each: rings between all pairs, whose buffers have a bound for
-/// the host, and which take a few KiB where that gives them none.
+/// A near part has what a group of all members takes of it for pairs: rings between all, whose
+/// buffers have a bound for the host; where that leaves none, each ring still takes a few KiB.
 std::uint64_t CommonLayout::near_bytes() const {
     constexpr std::uint64_t kAll = std::uint64_t{128} << 20;
     constexpr std::uint64_t kMost = std::uint64_t{4} << 20;
@@ -290,13 +295,13 @@ std::uint64_t CommonLayout::part(std::size_t member) const {
     return offset;
 }
 
-Meeting::Meeting(const Door& door, std::span<const HeapWish> members, std::size_t self,
-                 Clock::time_point deadline)
+Bootstrap::Bootstrap(const Door& door, std::span<const HeapWish> members, std::size_t self,
+                     Clock::time_point deadline)
     : door_(door), members_(members), self_(self), layout_(members), deadline_(deadline) {}
 
-Meeting::~Meeting() = default;
+Bootstrap::~Bootstrap() = default;
 
-std::optional<Meeting::Segments> Meeting::step(Clock::time_point until) {
+std::optional<Bootstrap::Segments> Bootstrap::step(Clock::time_point until) {
     if (giver_ == nullptr && taker_ == nullptr) {
         if (Status status = begin(); !status.ok()) {
             return status;
@@ -305,7 +310,7 @@ std::optional<Meeting::Segments> Meeting::step(Clock::time_point until) {
     return self_ == 0 ? give(until) : take(until);
 }
 
-Status Meeting::begin() {
+Status Bootstrap::begin() {
     if (layout_.part_bytes(self_) == 0) {
         return failure(
             Code::out_of_memory,
@@ -336,7 +341,7 @@ Status Meeting::begin() {
     return {};
 }
 
-std::optional<Meeting::Segments> Meeting::give(Clock::time_point until) {
+std::optional<Bootstrap::Segments> Bootstrap::give(Clock::time_point until) {
     std::optional<Status> ended = giver_->step(until);
     if (!ended) {
         return std::nullopt;
@@ -344,7 +349,7 @@ std::optional<Meeting::Segments> Meeting::give(Clock::time_point until) {
     return ended->ok() ? Segments(std::move(segment_)) : Segments(std::move(*ended));
 }
 
-std::optional<Meeting::Segments> Meeting::take(Clock::time_point until) {
+std::optional<Bootstrap::Segments> Bootstrap::take(Clock::time_point until) {
     std::optional<Result<Letter>> ended = taker_->step(until);
     if (!ended) {
         return std::nullopt;

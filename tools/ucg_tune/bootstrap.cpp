@@ -1,4 +1,4 @@
-#include "tools/ucg_tune/meeting.hpp"
+#include "tools/ucg_tune/bootstrap.hpp"
 
 #include <algorithm>
 #include <array>
@@ -22,11 +22,12 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// Between two attempts to reach rank 0, which may not have started yet.
+/// The time between two attempts to reach rank 0, which may not have started yet.
 constexpr useconds_t kRetryUs = 50'000;
-/// Addresses of a process have some KiB; more than this is no member of ours.
+/// The longest text. Addresses of a process have some KiB; a longer text is not from one of the
+/// ranks.
 constexpr std::uint64_t kTextMax = 1 << 20;
-/// The time that the slowest rank may need between two exchanges: a measurement lies in between.
+/// The time that the slowest rank may take between two exchanges, between which it measures.
 constexpr time_t kSilenceSeconds = 7200;
 
 Status system_failure(std::string_view what) {
@@ -64,7 +65,7 @@ bool receive_text(int fd, std::string& text) {
     return read_all(fd, text.data(), bytes);
 }
 
-/// Waiting for a rank that hangs must end.
+/// Bounds the waits on a socket, so that waiting for a rank that hangs ends.
 void bound_waits(int fd) {
     const timeval limit = {.tv_sec = kSilenceSeconds, .tv_usec = 0};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -84,7 +85,7 @@ Result<Addresses> resolve(const std::string& host, const std::string& port, int 
     const int error =
         ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
     if (error != 0) {
-        return failure(Code::invalid_argument, "--meet {}:{}: {}", host, port,
+        return failure(Code::invalid_argument, "--bootstrap {}:{}: {}", host, port,
                        ::gai_strerror(error));
     }
     return Addresses(found);
@@ -127,7 +128,7 @@ Result<Place> launched_place() {
     return Place{};
 }
 
-Meeting::~Meeting() {
+Bootstrap::~Bootstrap() {
     if (listener_ >= 0) {
         ::close(listener_);
     }
@@ -138,11 +139,11 @@ Meeting::~Meeting() {
     }
 }
 
-Status Meeting::join(const Place& place, const std::string& point, std::chrono::seconds timeout) {
+Status Bootstrap::join(const Place& place, const std::string& point, std::chrono::seconds timeout) {
     place_ = place;
     const std::size_t colon = point.rfind(':');
     if (colon == std::string::npos || colon == 0) {
-        return failure(Code::invalid_argument, "--meet: expected HOST:PORT, found {}", point);
+        return failure(Code::invalid_argument, "--bootstrap: expected HOST:PORT, found {}", point);
     }
     const SteadyClock::time_point end = SteadyClock::now() + timeout;
     const std::string host = point.substr(0, colon);
@@ -156,7 +157,7 @@ Status Meeting::join(const Place& place, const std::string& point, std::chrono::
     return accept_all(end);
 }
 
-Status Meeting::fork(Rank count, std::chrono::seconds timeout) {
+Status Bootstrap::fork(Rank count, std::chrono::seconds timeout) {
     UCG_ASSERT(count >= 2);
     place_ = {0, count};
     if (Status status = listen("127.0.0.1", "0"); !status.ok()) {
@@ -174,7 +175,7 @@ Status Meeting::fork(Rank count, std::chrono::seconds timeout) {
         if (child == 0) {
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (::getppid() != parent) {
-                ::_exit(1); // It died before.
+                ::_exit(1); // The parent died before.
             }
             children_.clear();
             ::close(std::exchange(listener_, -1));
@@ -189,7 +190,7 @@ Status Meeting::fork(Rank count, std::chrono::seconds timeout) {
     return accept_all(end);
 }
 
-Status Meeting::listen(const std::string& host, const std::string& port) {
+Status Bootstrap::listen(const std::string& host, const std::string& port) {
     const Result<Addresses> at = resolve(host, port, AI_PASSIVE);
     if (!at.ok()) {
         return at.status();
@@ -205,7 +206,7 @@ Status Meeting::listen(const std::string& host, const std::string& port) {
     return {};
 }
 
-Status Meeting::accept_all(SteadyClock::time_point end) {
+Status Bootstrap::accept_all(SteadyClock::time_point end) {
     lines_.assign(static_cast<std::size_t>(place_.count), -1);
     for (Rank joined = 1; joined < place_.count;) {
         const auto left =
@@ -213,8 +214,8 @@ Status Meeting::accept_all(SteadyClock::time_point end) {
         pollfd waiting = {.fd = listener_, .events = POLLIN, .revents = 0};
         if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
             return failure(Code::timed_out,
-                           "only {} of {} ranks came to the meeting point; was "
-                           "--meet the host of rank 0, and is its port open?",
+                           "only {} of {} ranks came to the bootstrap; was "
+                           "--bootstrap the host of rank 0, and is its port open?",
                            joined, place_.count);
         }
         const int line = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -225,7 +226,7 @@ Status Meeting::accept_all(SteadyClock::time_point end) {
         Rank rank = 0;
         if (!read_all(line, &rank, sizeof(rank)) || rank <= 0 || rank >= place_.count ||
             lines_[static_cast<std::size_t>(rank)] >= 0) {
-            ::close(line); // None of ours.
+            ::close(line); // Not one of these ranks.
             continue;
         }
         lines_[static_cast<std::size_t>(rank)] = line;
@@ -234,8 +235,8 @@ Status Meeting::accept_all(SteadyClock::time_point end) {
     return {};
 }
 
-Status Meeting::connect(const std::string& host, const std::string& port,
-                        SteadyClock::time_point end) {
+Status Bootstrap::connect(const std::string& host, const std::string& port,
+                          SteadyClock::time_point end) {
     const Result<Addresses> at = resolve(host, port, 0);
     if (!at.ok()) {
         return at.status();
@@ -255,14 +256,14 @@ Status Meeting::connect(const std::string& host, const std::string& port,
         const int error = errno;
         ::close(line);
         if (SteadyClock::now() > end) {
-            return failure(Code::timed_out, "--meet {}:{}: rank 0 is not there: {}", host, port,
-                           std::strerror(error));
+            return failure(Code::timed_out, "--bootstrap {}:{}: rank 0 is not there: {}", host,
+                           port, std::strerror(error));
         }
         ::usleep(kRetryUs);
     }
 }
 
-Result<std::vector<std::string>> Meeting::allgather(std::string_view mine) {
+Result<std::vector<std::string>> Bootstrap::allgather(std::string_view mine) {
     std::vector<std::string> all(static_cast<std::size_t>(place_.count));
     const auto gone = [](Rank rank) {
         return failure(Code::unreachable,
@@ -294,7 +295,7 @@ Result<std::vector<std::string>> Meeting::allgather(std::string_view mine) {
     return all;
 }
 
-Status Meeting::reap() {
+Status Bootstrap::reap() {
     Status status;
     for (const int child : children_) {
         int outcome = 0;

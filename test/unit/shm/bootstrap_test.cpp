@@ -108,7 +108,7 @@ bool become_limited_user() {
 
 } // namespace
 
-TEST_CASE("shm/meeting: many processes of an ordinary user share one segment", "[shm]") {
+TEST_CASE("shm/bootstrap: many processes of an ordinary user share one segment", "[shm]") {
     require_all_ok(test::fork_ranks(100, 60s, [](const test::ForkedRank& rank) -> std::string {
         if (!become_limited_user()) {
             return "cannot become an ordinary user";
@@ -142,7 +142,7 @@ TEST_CASE("shm/meeting: many processes of an ordinary user share one segment", "
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_CASE("shm/meeting: who cannot map the segment does not keep the others waiting", "[shm]") {
+TEST_CASE("shm/bootstrap: who cannot map the segment does not keep the others waiting", "[shm]") {
     // The time-out is longer than the test may take.
     const int poor = GENERATE(0, 1, 2);
     require_all_ok(test::fork_ranks(3, 30s, [poor](const test::ForkedRank& rank) -> std::string {
@@ -163,7 +163,7 @@ TEST_CASE("shm/meeting: who cannot map the segment does not keep the others wait
 }
 #endif
 
-TEST_CASE("shm/meeting: who has no memory for the bells does not keep the others waiting",
+TEST_CASE("shm/bootstrap: who has no memory for the bells does not keep the others waiting",
           "[shm]") {
     constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
     require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
@@ -181,7 +181,7 @@ TEST_CASE("shm/meeting: who has no memory for the bells does not keep the others
     }));
 }
 
-TEST_CASE("shm/meeting: parts are as large as the first one's limit of files permits", "[shm]") {
+TEST_CASE("shm/bootstrap: parts are as large as the first one's limit of files permits", "[shm]") {
     const rlim_t most = GENERATE(rlim_t{32} << 20, rlim_t{4096});
     require_all_ok(test::fork_ranks(3, 30s, [most](const test::ForkedRank& rank) -> std::string {
         const rlimit limit = {most, most};
@@ -201,7 +201,7 @@ TEST_CASE("shm/meeting: parts are as large as the first one's limit of files per
     }));
 }
 
-TEST_CASE("shm/meeting: who is gone does not keep the others waiting", "[shm]") {
+TEST_CASE("shm/bootstrap: who is gone does not keep the others waiting", "[shm]") {
     const int victim = GENERATE(0, 1, 2);
     const auto results =
         test::fork_ranks(3, 30s, [victim](const test::ForkedRank& rank) -> std::string {
@@ -224,7 +224,7 @@ TEST_CASE("shm/meeting: who is gone does not keep the others waiting", "[shm]") 
     }
 }
 
-TEST_CASE("shm/meeting: who knows no more than the socket's name gets nothing", "[shm]") {
+TEST_CASE("shm/bootstrap: who knows no more than the socket's name gets nothing", "[shm]") {
     require_all_ok(test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
         Door door = Door::open().value();
         auto wishes = exchange_values(rank, wish_at(door, kMebi));
@@ -244,7 +244,7 @@ TEST_CASE("shm/meeting: who knows no more than the socket's name gets nothing", 
     }));
 }
 
-TEST_CASE("shm/meeting: who is interrupted by signals does not hang up", "[shm]") {
+TEST_CASE("shm/bootstrap: who is interrupted by signals does not hang up", "[shm]") {
     signals_come = shared_counter();
     REQUIRE(signals_come != nullptr);
     require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
@@ -274,8 +274,8 @@ TEST_CASE("shm/meeting: who is interrupted by signals does not hang up", "[shm]"
     }));
 }
 
-TEST_CASE("shm/meeting: who hung up without its letter is served again", "[shm]") {
-    auto* const served = shared_counter(); // The meeting lasts until the third one comes.
+TEST_CASE("shm/bootstrap: who hung up without its letter is served again", "[shm]") {
+    auto* const served = shared_counter(); // The bootstrap lasts until the third one comes.
     REQUIRE(served != nullptr);
     require_all_ok(test::fork_ranks(3, 30s, [served](const test::ForkedRank& rank) -> std::string {
         Door door = Door::open().value();
@@ -296,7 +296,7 @@ TEST_CASE("shm/meeting: who hung up without its letter is served again", "[shm]"
     }));
 }
 
-TEST_CASE("shm/meeting: nobody can run from one part into the next", "[shm]") {
+TEST_CASE("shm/bootstrap: nobody can run from one part into the next", "[shm]") {
     require_all_ok(test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
         const auto heap = meet_all(rank);
         const auto lease = (*heap)->lease((*heap)->capacity_bytes());
@@ -317,7 +317,7 @@ TEST_CASE("shm/meeting: nobody can run from one part into the next", "[shm]") {
     }));
 }
 
-TEST_CASE("shm/meeting: such heaps meet others that came to be alone", "[shm]") {
+TEST_CASE("shm/bootstrap: such heaps meet others that came to be alone", "[shm]") {
     require_all_ok(test::fork_ranks(5, 30s, [](const test::ForkedRank& rank) -> std::string {
         Door door = Door::open().value();
         const bool alone = rank.rank() > 2;
