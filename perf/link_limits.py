@@ -1,33 +1,34 @@
 """What the links between hosts allow: the least time in which their bytes can move.
 
-Each host has one link, which carries so many bytes per second each way at a time. Each host holds
-as many ranks, in order. Bytes that are combined on the way (reductions) cross as what they are
-combined to. Bursts, headers and the latency of the links come on top, or, where links let a burst
-pass, short messages take less.
+Each host has one link, which carries so many bytes per second in each direction at the same time.
+Each host holds the same number of ranks, in order. Bytes that are combined on the way (reductions)
+cross as the combined result. Bursts, headers and the latency of the links add to this; where links
+let a burst pass, short messages may take less.
 """
 
 
 def _to_all(hosts, ranks):
-    """Whatever is one vector at all hosts, or comes from all of them."""
+    """One vector that all hosts get, or that comes from all of them."""
     return 1
 
 
 def _twice_in_parts(hosts, ranks):
-    """A part of the sum goes to each host, and all parts to all."""
+    """A part of the sum goes to each host, and then all parts go to all hosts."""
     return 2 * (hosts - 1) / hosts
 
 
 def _other_ranks(hosts, ranks):
-    """A block of each rank that is on another host passes one host's link."""
+    """The block of each rank on another host passes one host's link."""
     return (hosts - 1) * ranks
 
 
 def _each_to_each(hosts, ranks):
-    """A block of each rank here for each rank elsewhere."""
+    """A block goes from each rank of this host to each rank elsewhere."""
     return ranks * (hosts - 1) * ranks
 
 
-_VECTORS = {  # What passes the busiest link one way, in units of the bytes that collbench names.
+# The bytes that pass the busiest link in one direction, in units of collbench's bytes.
+_VECTORS = {
     "bcast": _to_all, "reduce": _to_all, "scan": _to_all, "exscan": _to_all,
     "allreduce": _twice_in_parts,
     "allgather": _other_ranks, "allgatherv": _other_ranks,
@@ -39,8 +40,8 @@ _VECTORS = {  # What passes the busiest link one way, in units of the bytes that
 
 
 def least_us(collective, size, hosts, ranks, bits_per_second):
-    """Microseconds; `size` as collbench means it, `ranks` on each host. None: nobody has worked it
-    out, or there are no bytes."""
+    """The least time in microseconds; `size` has collbench's meaning, `ranks` is the number on
+    each host. None if the limit is not known, or if there are no bytes."""
     units = _VECTORS.get(collective.removesuffix("_init").removeprefix("i"))
     if units is None or not size:
         return None

@@ -2,10 +2,10 @@
 
 A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
 with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
-`result`. Configurations take turns, in another order each time (A B, B A, ...), so that all meet
-the machine's drift alike, and come first alike often. Every run is in a session of its own: the
-scheduler groups processes by session, and one in ours would share its part of the processors with
-us.
+`result`. Configurations take turns, in another order each time (A B, B A, ...), so that the
+machine's drift affects all of them alike, and each is the first one equally often. Every run has a
+session of its own: the scheduler groups processes by session, and a run in ours would share its
+part of the processors with this program.
 """
 
 import csv
@@ -32,22 +32,22 @@ import presets  # noqa: E402
 from command_line import did_you_mean, names, printable, real, whole, writable  # noqa: E402
 
 RANKS_MAX, TURNS_MAX = 4096, 10000
-SIZES_MAX = 256 << 20  # As collbench has it.
+SIZES_MAX = 256 << 20  # This is collbench's limit.
 
-# Ways to end a job that does not end: mpirun needs some seconds to end its ranks.
+# The time in which a job that is asked to end must end: mpirun needs some seconds to end its ranks.
 SECONDS_TO_END = 20
 
 
 class Wrong(Exception):
-    """The wish cannot be fulfilled: the message says why and what helps."""
+    """The request cannot be fulfilled: the message says why, and what helps."""
 
 
 @dataclass
 class Configuration:
     name: str
-    launch: list  # Starts ranks.
+    launch: list  # The command that starts ranks.
     program: str
-    stock: bool = True  # A reference to compare with.
+    stock: bool = True  # Whether it is a reference to compare with.
 
 
 @dataclass
@@ -55,13 +55,14 @@ class Sample:
     """One cell of one run."""
 
     us: float
-    pings: tuple = ()  # Cache-line ping-pong before and after, in nanoseconds, where it is known.
+    # The cache-line ping-pong before and after, in nanoseconds, where it was measured.
+    pings: tuple = ()
     bare_us: float | None = None  # collbench's barrier without the operation (cycles) ...
     alone_us: float | None = None  # ... and the operation without that barrier.
 
     def operation_us(self):
-        """Without the barrier of a cycle; None where it is so little beside that that it cannot be
-        told."""
+        """The time without the barrier of a cycle; None where it is too small beside the barrier
+        to be told."""
         if self.bare_us is None or self.alone_us is None:
             return self.us
         return self.alone_us if self.alone_us >= self.bare_us / 20 else None
@@ -126,7 +127,7 @@ def split_pairs(items, what):
 
 
 def split_command(name, command):
-    """The words of a command of --config, whose first must be a program."""
+    """The words of a command of --config, the first of which must be a program."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -139,7 +140,7 @@ def split_command(name, command):
 # ---- configurations
 
 def fits(np):
-    """Whether every rank has a processor of its own."""
+    """Does every rank have a processor of its own?"""
     return np <= len(os.sched_getaffinity(0))
 
 
@@ -162,7 +163,7 @@ def with_component(build):
     if found.returncode != 0:
         raise Wrong(found.stderr.strip())
     words = ["--mca", "mca_base_component_path", found.stdout.strip()]
-    # From 5.0 on PMIx gets the path as well, and says that it cannot use what is there.
+    # From 5.0 on PMIx gets the path as well, and reports that it cannot use the component.
     version = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True,
                              check=False).stdout
     takes_words = not version.startswith("Open MPI v4.")
@@ -174,9 +175,9 @@ def with_ucg(arguments):
 
 
 def build_for_mpich(build, program):
-    """The program compiled as the build directory does it, but by MPICH's wrapper."""
+    """Compiles the program as the build directory does it, but with MPICH's wrapper."""
     output = program + ".mpich"
-    # The build directory may be reached by another path than the one it was configured in.
+    # The path of the build directory may differ from the one that it was configured with.
     name = os.path.relpath(os.path.realpath(program), os.path.realpath(build))
     with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
         target = next(target for target in json.load(file)
@@ -193,7 +194,7 @@ def build_for_mpich(build, program):
 
 
 def mpich(arguments, program):
-    """The configuration for MPICH; None, with a word about it, where that is not installed."""
+    """The configuration for MPICH; None, with a message, where MPICH is not installed."""
     missing = [tool for tool in ("mpirun.mpich", "mpicc.mpich") if not shutil.which(tool)]
     if missing:
         print(f"# preset mpich LEFT OUT: no {' and no '.join(missing)}; "
@@ -210,7 +211,7 @@ def preset_configurations(arguments, program):
         if name == "mpich":
             result += filter(None, [mpich(arguments, program)])
         elif presets.is_there(name):
-            # A component that the environment brings must not pass for stock.
+            # A component that the environment adds must not count as stock.
             launch = openmpi(arguments.np) + ["--mca", "coll", "^ucg"] + presets.OPENMPI[name]
             result.append(Configuration(name, launch, program))
     if not result:
@@ -248,8 +249,8 @@ def find_configurations(arguments, program):
 # ---- running
 
 def end(process):
-    """Ends a job and all its processes, whatever signals come meanwhile: a second Ctrl-C must not
-    leave ranks that nobody waits for."""
+    """Ends a job and all its processes, even if more signals come meanwhile: a second Ctrl-C
+    must not leave ranks that no process waits for."""
     asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     old = {number: signal.signal(number, signal.SIG_IGN) for number in asked}
     try:
@@ -272,7 +273,8 @@ def end_now(process):
 
 
 def wait(process, timeout):
-    """As process.wait(timeout), which looks every 50 ms: this one returns when the process ends."""
+    """Like process.wait(timeout), which looks every 50 ms, but returns as soon as the process
+    ends."""
     handle = os.pidfd_open(process.pid)
     try:
         if not select.select([handle], [], [], timeout)[0]:
@@ -283,8 +285,8 @@ def wait(process, timeout):
 
 
 def execute(command, timeout, errors=None):
-    """(exit status or what was wrong, standard output) of one run. Standard error goes to the file
-    `errors`, else to ours."""
+    """(exit status or what was wrong, standard output) of one run. Standard error goes to the
+    file `errors`, otherwise to ours."""
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     with tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
@@ -303,7 +305,7 @@ def execute(command, timeout, errors=None):
 
 
 def read_rows(text, head):
-    """The rows of the CSV that begins with `head`, up to the first line that is none."""
+    """The rows of the CSV that begins with `head`, up to the first line that is not a row."""
     start = text.find(head)
     if start < 0:
         return []
@@ -311,12 +313,12 @@ def read_rows(text, head):
     return [row for row in reader if row.get("result") in ("ok", "WRONG")]
 
 
-WRONG_USAGE = 2  # The exit status of our programs.
+WRONG_USAGE = 2  # The exit status of our programs for wrong usage.
 
 
 def ordered(items, turn):
-    """The order in that turn. Over twice as many turns as there are items, each has each place
-    twice; whoever comes first has been slower by some per cent."""
+    """The order in that turn. Over twice as many turns as there are items, each item has each
+    place twice; the first item has been measured some per cent slower."""
     first = turn // 2 % max(1, len(items))
     rotated = [*items[first:], *items[:first]]
     return rotated[::-1] if turn % 2 else rotated
@@ -356,17 +358,18 @@ def take_turn(samples, configuration, turn, options, arguments, head, errors=Non
 
 
 def load():
-    """Over 1, 5 and 15 minutes, and what else wants a processor at this moment."""
+    """The load over 1, 5 and 15 minutes, and the number of other processes that want a processor
+    now."""
     with open("/proc/loadavg", encoding="ascii") as file:
         words = file.read().split()
-    running = int(words[3].split("/")[0]) - 1  # Not this process.
+    running = int(words[3].split("/")[0]) - 1  # This process does not count.
     return (f"load {' '.join(words[:3])}, {running} others running now, "
             f"{len(os.sched_getaffinity(0))} processors")
 
 
 # ---- statistics
 
-# Between what the ping-pong takes one way inside a cache (35-60 ns) and across caches or sockets
+# A limit between one way of the ping-pong inside a cache (35-60 ns) and across caches or sockets
 # (100-200 ns), over the machines where this was measured.
 FAR_NS = 90
 
@@ -394,7 +397,7 @@ def by_state(turns, far_ns, wanted="any"):
 
 
 def neighbours(ours, theirs):
-    """Ratios of our samples, {turn: us}, to those of theirs that are nearest in time."""
+    """Ratios of our samples, {turn: us}, to those samples of theirs that are nearest in time."""
     ratios = []
     for turn, us in ours.items():
         nearest = min(theirs, key=lambda other: (abs(other - turn), other))
@@ -404,9 +407,9 @@ def neighbours(ours, theirs):
 
 
 def whole_cycles(samples, cell):
-    """What collbench tells of a cell in modes that time cycles: the bare barrier's median time over
-    all runs, and {name: median time of the cycles of barrier and operation}; (None, {}) in other
-    modes."""
+    """The times of a cell in modes of collbench that time cycles: the bare barrier's median time
+    over all runs, and {name: median time of the cycles of barrier and operation}; (None, {}) in
+    other modes."""
     bare, times = [], {}
     for name, cells in samples.by_name.items():
         known = [s for s in cells.get(cell, {}).values() if s.bare_us and s.alone_us is not None]
@@ -417,8 +420,8 @@ def whole_cycles(samples, cell):
 
 
 def spread(values):
-    """Median and, relative to it, the half distance of the quartiles; of the extremes where values
-    are too few for quartiles, None where there is but one."""
+    """The median and, relative to it, half the distance of the quartiles; where values are too
+    few for quartiles, half the distance of the extremes, and None for a single value."""
     middle = statistics.median(values)
     if len(values) < 2 or middle == 0:
         return middle, None
@@ -430,7 +433,7 @@ def spread(values):
 
 @dataclass(frozen=True)
 class Ratio:
-    """How a configuration compares with the reference of its cell."""
+    """The comparison of a configuration with the reference of its cell."""
 
     medians: float  # The ratio of the two medians over all turns ...
     pairs: float  # ... and the median of the ratios of turns that are nearest in time, ...
@@ -443,22 +446,23 @@ class Row:
 
     cell: tuple
     state: str | None  # None: the processors moved in every turn, and there are no figures.
-    turns: int  # Of the configuration that has the fewest.
+    turns: int  # The number of the configuration that has the fewest.
     medians: dict  # {name: us}
-    best: str = ""  # The stock configuration with the least median.
+    best: str = ""  # The stock configuration with the lowest median.
     ratios: dict = field(default_factory=dict)  # {name: Ratio} of the others to it.
     bare_us: float | None = None  # The bare barrier, over all turns ...
     cycles: dict = field(default_factory=dict)  # ... {name: us of whole cycles}.
 
     def cycle_ratio(self, name):
-        """Of whole cycles, to those of the best; None where there were none."""
+        """The ratio of whole cycles to those of the best configuration; None where there were
+        none."""
         if name not in self.cycles or self.best not in self.cycles:
             return None
         return self.cycles[name] / self.cycles[self.best]
 
 
 def compare_cell(cell, state, series, configurations):
-    """`series` is {name: {turn: us}} of all that were in that state."""
+    """`series` is {name: {turn: us}} of all samples in that state."""
     medians = {name: statistics.median(turns.values()) for name, turns in series.items()}
     row = Row(cell, state, min(map(len, series.values())), medians)
     stock = [c.name for c in configurations if c.stock and c.name in series]
@@ -472,8 +476,9 @@ def compare_cell(cell, state, series, configurations):
 
 
 def compare_cells(samples, configurations, far_ns=None, wanted="any", turns_min=1):
-    """Rows for all cells: for each the state that all configurations met most often, and others
-    that each met in `turns_min` turns; or only the `wanted` state."""
+    """Rows for all cells. A cell has a row for the state that all configurations were in most
+    often, and for other states that each was in for `turns_min` turns; or only for the `wanted`
+    state."""
     rows = []
     for cell in samples.cells():
         series = {}
@@ -502,8 +507,8 @@ def ratio_columns(ratio):
 
 
 def print_rows(rows, configurations, kind, width=22):
-    """The table; columns for state and best configuration where there is a choice, and for the
-    bare barrier where it was measured."""
+    """Prints the table; it has columns for state and best configuration where these differ, and
+    for the bare barrier where it was measured."""
     stock = [c.name for c in configurations if c.stock]
     others = [c.name for c in configurations if not c.stock]
     against = stock[0] if len(stock) == 1 else "best"
@@ -543,7 +548,7 @@ def processor_name():
 
 
 def commit():
-    """That of this source tree, with "-dirty" where files differ; empty outside of git."""
+    """The commit of this source tree, with "-dirty" where files differ; empty outside of git."""
     try:
         done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE,
                               capture_output=True, text=True, check=False)
@@ -553,7 +558,8 @@ def commit():
 
 
 def origin(build):
-    """Two lines for a report: where, when, of which sources, by which costs, and the command."""
+    """Two lines for a report: where and when, from which sources, with which costs, and by which
+    command."""
     info = os.path.join(build, "tools", "ucg_info")
     said = execute([info, "--costs"], 60)[1] if os.access(info, os.X_OK) else ""
     profile = next((line.split(None, 1)[1] for line in said.splitlines()

@@ -13,7 +13,7 @@ set key outside right noenhanced
 
 
 def quoted(text):
-    """A string of gnuplot: in single quotes only the quote itself is special."""
+    """A string for gnuplot: in single quotes only the quote itself is special."""
     return "'" + str(text).replace("'", "''") + "'"
 
 
@@ -30,7 +30,8 @@ def draw(path, title, script):
         raise Wrong(f"gnuplot: {done.stderr.strip()}")
 
 
-# From half the reference's time (blue) over as long (white) to twice as long (red).
+# The range is from half the reference's time (blue) over the same time (white) to twice the time
+# (red).
 RATIO_COLOURS = """set palette defined (-1 '#2166ac', -0.5 '#92c5de', 0 '#ffffff', \
                     0.5 '#f4a582', 1 '#b2182b')
 set cbrange [-1:1]
@@ -39,8 +40,8 @@ set cbtics ('0.5 or less' -1, '0.7' log(0.7)/log(2), '1' 0, '1.4' log(1.4)/log(2
 
 
 def ratio_map(path, rows, name, title):
-    """The ratios of one configuration as a map: collectives by sizes, with colour and number. Of a
-    cell only the first row is drawn: its most frequent state."""
+    """Draws the ratios of one configuration as a map of collectives and sizes, with colours and
+    numbers. Of each cell only the first row is drawn, which is its most frequent state."""
     cells = {}
     for row in rows:
         if name in row.ratios:
@@ -68,7 +69,7 @@ plot $d0 using 1:2:(0.5):(0.5):(bounded(log($3)/log(2))) with boxxyerror \
 
 
 def size_name(size):
-    """As the options write it; an operation without a size has a dash."""
+    """The size as the options write it; an operation without a size has a dash."""
     for unit, name in ((1 << 20, "M"), (1 << 10, "k")):
         if size >= unit and size % unit == 0:
             return f"{size // unit}{name}"
@@ -76,7 +77,7 @@ def size_name(size):
 
 
 def time_lines(path, rows, names, title):
-    """Times by size, one line per kind and configuration, both axes logarithmic."""
+    """Draws times by size, with one line per kind and configuration; both axes are logarithmic."""
     lines = {}
     for row in rows:
         for name in names:
@@ -95,7 +96,7 @@ plot {plots}
 
 
 def time_bars(path, rows, names, title):
-    """Times of all cells, one bar per configuration, with a logarithmic axis."""
+    """Draws the times of all cells, with one bar per configuration and a logarithmic axis."""
     data = {name: [] for name in names}
     for name in names:
         for row in rows:

@@ -1,13 +1,14 @@
-"""Stock libraries by the names of --preset: what they are asked for by, and which are here."""
+"""Stock libraries by the names of --preset: the options that select them, and whether they are
+installed."""
 
 import subprocess
 
 PML_UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
 
-# Words for mpirun. Priorities above the 30 of coll/tuned let a component take what it has; the rest
-# stays with tuned. Where the kernel copies slowly between processes, stock is fastest without that;
-# shared memory's component of Open MPI 4.1 is called vader, and later ones have a framework for
-# such copies.
+# Options of mpirun. A component with a priority above coll/tuned's 30 takes the collectives that it
+# has; the rest stays with tuned. Where the kernel copies slowly between processes, stock is fastest
+# without such copies; Open MPI 4.1 calls its shared-memory component vader, and later series have a
+# framework for such copies.
 COLL_COMPONENTS = ["sm", "adapt", "han", "acoll", "xhc"]
 OPENMPI = {
     "tuned": ["--mca", "pml", "ob1"],
@@ -27,7 +28,7 @@ HELP = ("stock libraries to find the best of, comma-separated: tuned (Open MPI's
 
 
 def is_there(name):
-    """Has this Open MPI what the preset asks for? Says so if not."""
+    """Has this Open MPI what the preset needs? Prints a message if not."""
     if name not in COLL_COMPONENTS:
         return True
     listed = subprocess.run(["ompi_info", "--parsable"], capture_output=True, text=True,

@@ -1,6 +1,6 @@
-"""What gdb runs for `instructions --to-store`: executes calls of a function one instruction after
-the other, and tells after how many a store to shared memory has completed the line that it writes
-first, which is what a peer waits for.
+"""gdb runs this for `instructions --to-store`. It executes calls of a function one instruction at a
+time and reports after how many instructions a store to shared memory has completed the line that
+the call writes first, which is what a peer waits for.
 
 The program is that of gdb's --args; the environment has the function (STEP_FUNCTION), how many
 calls pass before (STEP_AFTER), how many are looked at (STEP_CALLS), and the file for the counts,
@@ -20,13 +20,13 @@ except ImportError:
 LINE = 64
 STEPS_MAX = 1_000_000
 
-# What names memory last and only reads it, or does not touch it.
+# Instructions whose last operand is memory but that only read it, or do not access it.
 READS = re.compile(r"(cmp|test|call|jmp|nop|lea|prefetch|push|bt|v?u?comis|v?ptest|i?mul|i?div)")
 OPERAND = re.compile(r"(%[a-z]s:)?(-?0x[0-9a-f]+|-?\d+)?\(([^)]*)\)(\s*#.*)?$")
 
 
 def shared_mappings(process):
-    """[(begin, end)] of what is written to and shared."""
+    """[(begin, end)] of mappings that are writable and shared."""
     found = []
     with open(f"/proc/{process}/maps", encoding="utf-8") as maps:
         for line in maps:
@@ -51,14 +51,14 @@ def target_of(instruction, frame):
         return None
     base, index, scale = [*operand[3].split(","), "", ""][:3]
     if base == "%rip":
-        return None  # The library's own data.
+        return None  # This is the library's own data.
     address = int(operand[2] or "0", 0) + register(frame, base)
     return address + register(frame, index) * int(scale or "1") & (1 << 64) - 1
 
 
 def step_through(shared):
-    """From a function's first instruction to its return: how many there are to the store, or None
-    where nothing is stored to shared memory."""
+    """Steps from a function's first instruction to its return. Returns how many instructions
+    there are up to the store, or None if nothing is stored to shared memory."""
     frame = gdb.newest_frame()
     architecture, known = frame.architecture(), {}
     at_entry = register(frame, "rsp")

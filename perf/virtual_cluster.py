@@ -1,4 +1,4 @@
-"""A cluster of tools/vcluster for as long as a with statement lasts."""
+"""A cluster of tools/vcluster that exists during a with statement."""
 
 import argparse
 import os
@@ -14,7 +14,8 @@ from vcluster_parts.errors import VclusterError  # noqa: E402
 
 
 def link_value(kind):
-    """For argparse: the "rate" or "latency" of links as vcluster takes it, kept as it stands."""
+    """For argparse: the "rate" or "latency" of links in vcluster's form; it is kept as it is
+    written."""
     def parse(text):
         try:
             {"rate": topology.parse_rate, "latency": topology.parse_latency}[kind](text)
@@ -39,7 +40,7 @@ def output_of(argv, environment=None, timeout=120):
 
 
 def built(build, path):
-    """The full path of what is built."""
+    """The full path of a built file."""
     full = os.path.realpath(os.path.join(build, path))
     if not os.path.exists(full):
         raise Wrong(f"{full} is not there; build it: ninja -C {build}")
@@ -47,8 +48,8 @@ def built(build, path):
 
 
 def component(build, settings):
-    """mpirun's words for UCG's component of that build over UCX's TCP, with `settings`, and else
-    the variables UCG_* that the caller has set: daemons start with a clean environment."""
+    """The options of mpirun for that build's UCG component over UCX's TCP, with `settings`, and
+    otherwise the caller's variables UCG_*: daemons start with a clean environment."""
     path = output_of([os.path.join(ROOT, "tools", "component_path"), build])
     words = ["--mca", "mca_base_component_path", path.strip(), "-x", "UCX_TLS=tcp"]
     for name in sorted(name for name in os.environ if name.startswith("UCG_")):
@@ -57,12 +58,12 @@ def component(build, settings):
 
 
 class VirtualCluster:
-    """`shape`: vcluster's words for the hosts and their links."""
+    """`shape` has vcluster's options for the hosts and their links."""
 
     def __init__(self, name, build, shape, environment=None):
         self.name, self.shape, self.environment = f"{name}{os.getpid()}", shape, environment
         self.tool = os.path.join(ROOT, "tools", "vcluster")
-        # What is built lies where it lies; hosts have folders of these names of their own.
+        # Built files keep their paths; hosts have folders of their own under these names.
         places = {os.path.realpath(path) for path in (build, ROOT)}
         self.share = [word for path in sorted(places) if path.startswith(("/tmp/", "/run/"))
                       for word in ("--share", path)]
@@ -71,13 +72,13 @@ class VirtualCluster:
         try:
             output_of([self.tool, "up", "--name", self.name, "--slots", "1", *self.shape,
                        *self.share], self.environment)
-        except BaseException:  # A signal may have come when it was up already.
+        except BaseException:  # The signal may have come when the cluster was already up.
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_):
-        # In a session of its own: a second Ctrl-C is not for it.
+        # It has a session of its own, so that a second Ctrl-C does not reach it.
         subprocess.run([self.tool, "down", "--name", self.name], stdout=subprocess.DEVNULL,
                        start_new_session=True, check=False)
 

@@ -1,7 +1,8 @@
 """What the Python programs of this project share: numbers in options, and how a program ends.
 
 They end as other programs do, with a line for people and the status that a shell expects, and never
-with a traceback: a wrong name, a file that cannot be written, Ctrl-C, a reader that has gone.
+with a traceback: after a wrong name, for a file that cannot be written, on Ctrl-C, or when the
+reader of the output has gone.
 """
 
 import signal
@@ -23,7 +24,7 @@ import unicodedata  # noqa: E402
 
 
 class Terminated(BaseException):
-    """A signal asks this program to end; what it started is ended on the way out."""
+    """A signal asks this program to end; what the program started is ended on the way out."""
 
     def __init__(self, number):
         super().__init__(number)
@@ -48,7 +49,7 @@ def say(name, message):
     try:
         print(f"{name}: {line.strip()}", file=sys.stderr, flush=True)
     except OSError:
-        pass  # Nobody listens there either.
+        pass  # Standard error has no reader either.
 
 
 def did_you_mean(word, names):
@@ -58,10 +59,10 @@ def did_you_mean(word, names):
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes options by their whole names, and tells of a name that does not exist which one was
-    perhaps meant."""
+    """A parser that takes options by their whole names only, and for an unknown name says which
+    one was perhaps meant."""
 
-    hint = ""  # What else the message about such a name says.
+    hint = ""  # More text for the message about an unknown name.
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
@@ -75,7 +76,7 @@ class Parser(argparse.ArgumentParser):
         return found
 
     def error(self, message):
-        """Usage and one line; the status is 2."""
+        """Prints the usage and one line; the status is 2."""
         kind, _, words = message.partition(": ")
         if kind == "unrecognized arguments":
             for word in words.split():
@@ -87,7 +88,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole(least, most):
-    """For argparse: a whole number in digits alone."""
+    """For argparse: a whole number, written in digits only."""
     def parse(text):
         if not re.fullmatch(r"[0-9]{1,30}", text) or not least <= int(text) <= most:
             raise argparse.ArgumentTypeError(
@@ -98,7 +99,7 @@ def whole(least, most):
 
 
 def real(least, most):
-    """For argparse: a number, maybe with a fraction. Neither infinite nor NaN."""
+    """For argparse: a number, possibly with a fraction, but neither infinite nor NaN."""
     def parse(text):
         value = float(text) if re.fullmatch(r"[0-9]+(\.[0-9]*)?(e-?[0-9]+)?", text) else math.nan
         if not least <= value <= most:
@@ -129,7 +130,7 @@ def sizes(least, most):
 
 
 def size(least, most):
-    """For argparse: one of them."""
+    """For argparse: one size."""
     def parse(text):
         if "," in text:
             raise argparse.ArgumentTypeError(f"expected one size, found '{printable(text)}'")
@@ -151,7 +152,7 @@ def names(known):
 
 
 def writable(path):
-    """For argparse: a file that can be written at the end, as far as can be told before."""
+    """For argparse: a file that can be written at the end, as far as can be known before."""
     folder = os.path.dirname(path) or "."
     if os.path.isdir(path) or not os.access(path if os.path.exists(path) else folder, os.W_OK):
         why = "it is a folder" if os.path.isdir(path) else \
@@ -161,13 +162,13 @@ def writable(path):
 
 
 def writable_prefix(prefix):
-    """The same for what names of files begin with."""
+    """The same for a prefix of file names."""
     writable(prefix + "-")
     return prefix
 
 
 def _reason(error):
-    """Of an OSError, without its number."""
+    """The message of an OSError, without its number."""
     names = [str(name) for name in (error.filename, error.filename2) if name is not None]
     return ": ".join([*names, error.strerror or str(error)])
 
@@ -177,12 +178,12 @@ def _raise(number, _frame):
 
 
 def _flushed(body):
-    """What `body` returns, or the status that it exits with, once its output has arrived."""
+    """What `body` returns, or the status that it exits with, once its output has been written."""
     if sys.stdout is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF), "standard output")
     try:
         status = body()
-    except SystemExit as wanted:  # argparse: --help, and wrong usage.
+    except SystemExit as wanted:  # argparse raises it for --help and for wrong usage.
         sys.stdout.flush()
         return wanted.code
     sys.stdout.flush()
@@ -194,7 +195,7 @@ def run(name, body, wrong, status=2, unwinds=(signal.SIGTERM, signal.SIGHUP)):
     the class `wrong`, whose text is the message; 130 after Ctrl-C, 128 and the signal after those
     of `unwinds`, which run the program's clean-up as Ctrl-C does; 141 without a word where the
     reader of its output is gone; 1 where the system refuses something."""
-    signal.signal(signal.SIGINT, _INTERRUPT)  # SIG_IGN stays what it is.
+    signal.signal(signal.SIGINT, _INTERRUPT)  # An ignored signal (SIG_IGN) stays ignored.
     for number in unwinds:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores one of them.
             signal.signal(number, _raise)
@@ -210,7 +211,7 @@ def run(name, body, wrong, status=2, unwinds=(signal.SIGTERM, signal.SIGHUP)):
         say(name, f"ended by {signal.Signals(asked.number).name}")
         return 128 + asked.number
     except BrokenPipeError:
-        # What is still in the buffer has nowhere to go.
+        # What is still in the buffer cannot be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:

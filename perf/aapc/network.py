@@ -1,4 +1,4 @@
-"""What a topology allows an alltoall: section 3 of Faraj and Yuan."""
+"""The limits that a topology sets for an alltoall: section 3 of Faraj and Yuan."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ def _mixed(x):
 
 
 def message_bytes(size, seed, ranks, source, target):
-    """As alltoall_blocks.c draws them."""
+    """The lengths of the messages as alltoall_blocks.c draws them."""
     if not seed:
         return size
     pair = source * ranks + target + 1
@@ -36,7 +36,7 @@ class Network:
         self.parents = {child: switch.name for child, switch in tree.parents().items()}
 
     def _path(self, source, target):
-        """The directed links that a message takes, each named by its lower end and a direction."""
+        """The directed links that a message passes, each named by its lower end and a direction."""
         up, down = self._above(source), self._above(target)
         while up and down and up[-1] == down[-1]:
             up.pop()
@@ -51,7 +51,7 @@ class Network:
         return chain
 
     def limits(self, rate, size, seed):
-        """Bytes of all messages, and the least time that links of `rate` need for them."""
+        """The bytes of all messages, and the least time that links of `rate` need for them."""
         ranks, loads, total = len(self.machines), {}, 0
         for source, from_host in enumerate(self.machines):
             for target, to_host in enumerate(self.machines):

@@ -1,4 +1,4 @@
-"""All that was measured: kept as JSON, shown as tables and pictures."""
+"""The results of all measurements: they are kept as JSON and shown as tables and pictures."""
 
 import json
 import os
@@ -17,7 +17,7 @@ def _megabits(row, us):
 
 
 class Data:
-    """Rows by cell; `path`, if given, is read first and written after each addition."""
+    """Rows by cell. If `path` is given, the file is read first and written after each addition."""
 
     def __init__(self, path):
         self.path, self.rows = path, {}
@@ -40,7 +40,8 @@ class Data:
                 raise Wrong(f"{self.path}: {error.strerror}") from error
 
     def _pictures(self):
-        """{(topology, rate, is variable): rows on links with a rate}, in the order measured."""
+        """{(topology, rate, is variable): rows on links with a rate}, in the order of
+        measurement."""
         groups = {}
         for row in self.rows.values():
             if row["rate"]:

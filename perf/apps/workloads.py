@@ -1,4 +1,5 @@
-"""What perf/apps/programs runs: Debian's programs, their inputs, and how their results are read.
+"""The programs that perf/apps/programs runs: Debian's programs, their inputs, and how their results
+are read.
 
 Inputs are made from the files in inputs/: words between "@" are parameters. Every run has a folder
 of its own.
@@ -27,17 +28,17 @@ class Workload:
     name: str
     about: str
     program: str  # A command, or a path below the build directory.
-    packages: list  # Debian's, that have the program and the data that it reads.
+    packages: list  # Debian's packages that have the program and the data that it reads.
     arguments: list
     prepare: Callable  # (folder, ranks, parameters): writes the input.
     parameters: dict
-    smoke: dict  # Of a short run.
+    smoke: dict  # The parameters of a short run.
     result: Callable  # (output, folder): {quantity: value}; empty unless it ran to its end.
-    # How far a value may be from that of another run, relative to it; absolute below 1.
+    # How far a value may be from that of another run, relative to it; if it is below 1, absolutely.
     tolerance: float = 0
-    needs: list = field(default_factory=list)  # Files beside the program.
-    # Parameters that are others with several threads: where threads and ranks that spin share
-    # cores, a run takes tens of times as long.
+    needs: list = field(default_factory=list)  # Files that must exist besides the program.
+    # Parameters that differ with several threads: where threads and polling ranks share cores, a
+    # run takes tens of times as long.
     threaded: dict = field(default_factory=dict)
     from_build: bool = False
 
@@ -47,7 +48,7 @@ class Workload:
         return {**self.parameters, **(self.threaded if threads > 1 else {})}
 
     def find(self, build):
-        """The program's path. Wrong says what is missing."""
+        """The program's path; raises Wrong with a message that says what is missing."""
         if self.from_build:
             path = os.path.join(build, self.program)
             if not os.path.exists(path):
@@ -63,7 +64,7 @@ class Workload:
 
 
 def fill(template, values):
-    """The text of `template`, a file, with every parameter put in."""
+    """The text of the file `template` with all parameters filled in."""
     with open(template, encoding="ascii") as stream:
         text = stream.read()
     return re.sub(r"@(\w+)@", lambda match: str(values[match.group(1)]), text)
@@ -75,7 +76,7 @@ def write(folder, name, text):
 
 
 def from_templates(*names):
-    """A `prepare` for inputs that depend on nothing but their parameters."""
+    """A `prepare` for inputs that depend only on their parameters."""
     def prepare(folder, _ranks, parameters):
         for name in names:
             write(folder, name, fill(os.path.join(INPUTS, name), parameters))
@@ -83,13 +84,13 @@ def from_templates(*names):
 
 
 def value_of(text, pattern):
-    """The last number that `pattern` finds; None without one."""
+    """The last number that `pattern` finds; None if it finds none."""
     found = re.findall(pattern, text)
     return float(re.sub("[dD]", "e", found[-1])) if found else None
 
 
 def energy_of(output, pattern, end):
-    """The energy of a program that writes `end` when it has come to its end."""
+    """The energy that a program prints, which writes `end` when it has come to its end."""
     energy = value_of(output, pattern)
     return {"energy": energy} if energy is not None and re.search(end, output) else {}
 
@@ -109,10 +110,11 @@ def thermodynamics(output, _folder):
             for row in rows for column, value in zip(columns, row[1:])}
 
 
-# ---- water, for those who compute molecules
+# ---- water, for programs that compute molecules
 
 def water(molecules_per_edge, spacing):
-    """Lines "element x y z" of a cube of molecules, in angstrom, every other one turned."""
+    """Lines "element x y z" of a cube of water molecules, in angstrom; every other molecule is
+    turned."""
     lines = []
     for cell in itertools.product(range(molecules_per_edge), repeat=3):
         x, y, z = (0.6 + spacing * i for i in cell)
@@ -143,8 +145,8 @@ def prepare_hpcc(folder, ranks, parameters):
 
 
 def hpcc_verdicts(_output, folder):
-    """The program's own checks. RandomAccess's are left out: it drops updates that come late, with
-    any library."""
+    """The program's own verdicts, except that of RandomAccess: it drops updates that come late,
+    with any library."""
     path = os.path.join(folder, "hpccoutf.txt")
     if not os.path.exists(path):
         return {}

@@ -1,4 +1,4 @@
-"""The paper's figures from what `run` measured."""
+"""Draws the paper's figures from the results of `run`."""
 
 from measure import Wrong
 from plot import blocks, draw, quoted
@@ -7,7 +7,7 @@ DOUBLING, STOCK, MPICH = "recursive doubling", "Open MPI", "MPICH"
 
 
 def _cells(rows):
-    """{(ranks, bytes): {schedule: row}}, in the order measured."""
+    """{(ranks, bytes): {schedule: row}}, in the order of measurement."""
     cells = {}
     for row in rows:
         cells.setdefault((row["ranks"], row["bytes"]), {})[row["schedule"]] = row
@@ -15,13 +15,14 @@ def _cells(rows):
 
 
 def _best(cell):
-    """The schedule with the least median that is neither recursive doubling nor stock."""
+    """The schedule with the lowest median that is neither recursive doubling nor stock."""
     others = [row for name, row in cell.items() if name not in (DOUBLING, STOCK, MPICH)]
     return min(others, key=lambda row: row["median_us"], default=cell[DOUBLING])
 
 
 def _lines(path, title, x_name, points):
-    """points: [(x, cell)]: minimum dashed, median solid, a colour for each of what is compared."""
+    """Draws points, [(x, cell)]: the minimum dashed, the median solid, and one colour for each
+    schedule."""
     data, plots = {}, []
     compared = [(DOUBLING, lambda cell: cell[DOUBLING]), ("best schedule", _best),
                 (STOCK, lambda cell: cell[STOCK])]
@@ -64,7 +65,7 @@ def _correlation(path, rows, kind):
 
 
 def _distributions(path, cell, ranks):
-    """After figure 13: boxes of blocks' times by schedule."""
+    """Draws boxes of the blocks' times by schedule, like figure 13."""
     data = {name: [str(us) for us in row["times_us"]] for name, row in cell.items()}
     plots = [f"$d{index} using ({index}):1 with boxplot notitle" for index in range(len(data))]
     tics = ", ".join(f"{quoted(name)} {index}" for index, name in enumerate(data))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Where the switches between hosts are known, long alltoall and alltoallv go in phases without
-contention and short ones do not; an alltoallv by what ranks agree on, as its lengths change.
+"""Where the switches between hosts are known, long alltoalls and alltoallvs go in phases without
+contention, and short ones do not. For an alltoallv, whose lengths change, ranks agree on which it
+is.
 
 usage: choice_hosts.py COMPONENT-FOLDER ALLTOALL-BLOCKS-PROGRAM
 Runs on a host of a cluster (on_hosts.sh) of at least 4 hosts.
@@ -20,13 +21,14 @@ import mpirun  # noqa: E402 (found by the line above)
 HOSTS = 4
 TOPOLOGY = "SwitchName=s0 Nodes=n[0-3] LinkSpeed=10mbit\n"
 SHORT, LONG = 8, 65536
-CALLS = 70  # More than lie between two agreements.
+CALLS = 70  # This is more than lie between two agreements.
 SEED = 7
 PLAN = re.compile(r"MPI_COMM_WORLD: (alltoallv?) of (\d+) bytes by ([\w:]+)")
 
 
 def plans(launcher, checks, program, what, arguments, settings):
-    """{(collective, bytes, algorithm)}, each of which all ranks have planned equally often."""
+    """{(collective, bytes, algorithm)} of the plans; all ranks must have made each equally
+    often."""
     job = launcher.execute(
         ["mpirun", "-N", "1", "-np", str(HOSTS), "--mca", "coll_ucg_priority", "90",
          *(word for name in settings for word in ("-x", name)), program, *arguments],
@@ -40,7 +42,7 @@ def plans(launcher, checks, program, what, arguments, settings):
 
 
 def by_phases(algorithm):
-    """Without contention on links, whatever the window."""
+    """Does the algorithm avoid contention on links, whatever its window is?"""
     return algorithm.split(":")[0] == "aapc"
 
 

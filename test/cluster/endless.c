@@ -1,6 +1,6 @@
 /*
- * A job that does not end by itself: its ranks have shared memory and messages under way when they
- * are ended from outside. What rank 0 does says the argument.
+ * A job that does not end by itself: its ranks have shared memory and messages in flight when the
+ * job is ended from outside. The argument says what rank 0 does.
  *
  *   wait      sleeps, while the others wait for it in MPI_Allreduce
  *   allocate  takes memory, 1 GiB in all, while the others wait for it
@@ -22,7 +22,7 @@ static void require(int condition, const char* what) {
     }
 }
 
-/** Short and long ones, so that all of shared memory that a job takes is taken. */
+/** Runs short and long reductions, so that a job takes all the shared memory that it ever takes. */
 static void reduce(int count, double* mine, double* sum) {
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Where messages between hosts take far longer than usual, all ranks of a communicator plan by that
-from its start on; else by what is usual.
+from its start on; elsewhere they plan by the usual time.
 
 usage: latency_hosts.py slow|usual COMPONENT-FOLDER LIFECYCLE-PROGRAM
 Runs on a host of a cluster (on_hosts.sh) of at least 3 hosts, whose links have a latency of 1 ms if
@@ -16,14 +16,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mpi"))
 
 import mpirun  # noqa: E402 (found by the line above)
 
-HOSTS = 3  # The last of them has no other to look at.
+HOSTS = 3  # The last host has no other one that it can time messages with.
 STARTS = 5
 LINE = re.compile(r": rank \d of 3 on 3 hosts.* network (.*), switches", re.MULTILINE)
 EXPECTED = {"slow": "one_kernel with messages of 1000 us", "usual": "one_kernel"}
 
 
 def networks(launcher, checks, program, settings):
-    """Of all groups at all ranks."""
+    """The networks that the groups of all ranks report."""
     job = launcher.execute(
         ["mpirun", "-N", "1", "-np", str(HOSTS), *(w for name in settings for w in ("-x", name)),
          program, "use"], environment=settings, timeout=120)

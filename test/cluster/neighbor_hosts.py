@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Messages along the edges of a neighbourhood are combined between hosts by what ranks agree on,
-while blocks change their lengths; results are right, also where they are proved before.
+"""Messages between hosts along the edges of a neighbourhood are combined by rooms that ranks agree
+on, while blocks change their lengths. Results are right, also where all plans are proved first.
 
 usage: neighbor_hosts.py COMPONENT-FOLDER NEIGHBOR-ROOMS-PROGRAM
 Runs on a host of a cluster (on_hosts.sh) of at least 2 hosts with 3 ranks each.
@@ -16,13 +16,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "mpi"))
 import mpirun  # noqa: E402 (found by the line above)
 
 HOSTS, RANKS_EACH = 2, 3
-CALLS = 150  # Ranks agree at every 32nd in the end.
+CALLS = 150  # In the end, ranks agree at every 32nd call.
 CALLS_PROVED = 40
 PLAN = re.compile(r"\[(\w+:\d+)\].*neighbor_alltoallv of \d+ bytes by (\w+)")
 
 
 def algorithms(launcher, checks, program, calls, settings):
-    """{algorithm: processes that planned by it}."""
+    """{algorithm: number of processes that planned by it}."""
     settings = {"UCG_LOG_LEVEL": "debug", **settings}
     job = launcher.execute(
         ["mpirun", "-N", str(RANKS_EACH), "-np", str(HOSTS * RANKS_EACH),

@@ -1,6 +1,6 @@
 /*
- * Sums vectors whose sum depends on the order, over and over, by every way of calling: libucg's
- * blocking and nonblocking calls, and MPI_Allreduce of whatever component serves it. Open MPI
+ * Sums vectors whose sum depends on the order, over and over, in every way of calling: libucg's
+ * blocking and nonblocking calls, and MPI_Allreduce of whichever component serves it. Open MPI
  * starts the ranks and connects libucg. Rank 0 prints one line for each way:
  *
  *   ucg_coll_run 10 runs, 12 ranks on 3 hosts: 0123456789abcdef
@@ -31,7 +31,8 @@ static void give_up(const char* what, ucg_status_t status) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Of magnitudes 2^-30 to 2^30 and both signs: a sum in another order has other bits. */
+/* The values have magnitudes from 2^-30 to 2^30 and both signs, so a sum in another order has
+ * other bits. */
 static double value(int rank, int element) {
     uint64_t bits = ((uint64_t)rank << 32) + (uint64_t)element + 1;
     for (int i = 0; i < 3; i++) {
@@ -87,7 +88,7 @@ static void blocking(struct bench* bench) {
     }
 }
 
-/* Several at a time. */
+/* Runs several at a time. */
 static void nonblocking(struct bench* bench) {
     for (int first = 0; first < RUNS; first += IN_FLIGHT) {
         ucg_coll_h colls[IN_FLIGHT];
@@ -118,7 +119,7 @@ static void by_mpi(struct bench* bench) {
 }
 
 static uint64_t hash_of(const double* values) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a. */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* The hash is FNV-1a. */
     unsigned char bytes[COUNT * sizeof(double)];
     memcpy(bytes, values, sizeof bytes);
     for (size_t i = 0; i < sizeof bytes; i++) {
@@ -127,7 +128,7 @@ static uint64_t hash_of(const double* values) {
     return hash;
 }
 
-/* Returns how many runs of this rank, or other ranks, differ from rank 0's first. */
+/* Returns how many runs, of this rank or of other ranks, differ from rank 0's first run. */
 static int report(struct bench* bench, const char* way, unsigned hosts) {
     const uint64_t own = hash_of(bench->results[0]);
     uint64_t theirs = own;

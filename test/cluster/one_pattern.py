@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A floating-point allreduce has one bit pattern: per placement, or with UCG_REPRODUCIBLE=placement
-for all placements of the same ranks; for blocking and nonblocking calls of the library, and for
-MPI_Allreduce under the component.
+"""A floating-point allreduce always gives the same bits: for one placement, or, with
+UCG_REPRODUCIBLE=placement, for all placements of the same ranks. This holds for blocking and
+nonblocking calls of the library, and for MPI_Allreduce under the component.
 
 usage: one_pattern.py COMPONENT-FOLDER ONE_PATTERN-PROGRAM
 Runs on a host of a cluster (on_hosts.sh) of at least 7 hosts, n0 .. n6.
@@ -19,7 +19,7 @@ import mpirun  # noqa: E402 (found by the line above)
 WAYS = ("ucg_coll_run", "ucg_coll_start", "MPI_Allreduce")
 LINE = re.compile(r"^(\w+) 10 runs, (\d+) ranks on (\d+) hosts: ([0-9a-f]{16})$", re.MULTILINE)
 
-# By ranks: hosts that it is to span, and how mpirun is told.
+# By number of ranks: the hosts that the job is to span, and the options by which mpirun does so.
 PLACEMENTS = {
     7: [(1, ["--host", "n0:7", "--bind-to", "none"]),
         (1, ["--host", "n0:7", "--bind-to", "core:overload-allowed"]),
@@ -33,7 +33,7 @@ PLACEMENTS = {
 
 
 def patterns(launcher, checks, program, ranks, placement, setting):
-    """The patterns of one placement, by way of calling."""
+    """{way of calling: bit pattern} of one placement."""
     hosts, options = placement
     what = f"{ranks} ranks, {' '.join(options)}, UCG_REPRODUCIBLE={setting}"
     job = launcher.execute(

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hosts under one kernel share its processors: their ranks know that they are too many for them,
-although each host shows fewer ranks than processors.
+"""Hosts under one kernel share its processors: their ranks find out that there are more of them
+than processors, although each host has fewer ranks than it shows processors.
 
 usage: oversubscribed_hosts.py COMPONENT-FOLDER LIFECYCLE-PROGRAM
 Runs on a host of a cluster (on_hosts.sh) of at least 4 hosts.

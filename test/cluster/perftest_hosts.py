@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ucg_perftest between hosts: collectives are set beside what the ways between these allow.
+"""ucg_perftest between hosts compares collectives with what the links between the hosts allow.
 
 usage: perftest_hosts.py UCG-PERFTEST
 Runs on a host of a cluster (on_hosts.sh) of at least 2 hosts.
@@ -17,7 +17,8 @@ import mpirun  # noqa: E402 (found by the line above)
 
 def main(program):
     launcher = mpirun.Launcher("")
-    del launcher.environment["OMPI_MCA_mca_base_component_path"]  # It has no part in this.
+    # The program does not use Open MPI's components.
+    del launcher.environment["OMPI_MCA_mca_base_component_path"]
     checks = mpirun.Checks()
     job = launcher.execute(
         ["mpirun", "-N", "1", "--bind-to", "none", "-x", "UCX_TLS=tcp", program,

@@ -1,5 +1,6 @@
 """Slurm on the hosts of a cluster of tools/vcluster: its controller on the head, slurmd on each
-host, munge on all; with control groups of their own where the system has version 1 of them."""
+host, and munge on all of them. Hosts have control groups of their own where the system has
+version 1."""
 
 import contextlib
 import os
@@ -12,8 +13,8 @@ import time
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sinfo", "squeue", "scancel")
 RSH = "/run/vcluster/rsh"
-SECONDS = 60  # For daemons to be up, or gone.
-MEMORY = 1000  # MiB of each host that jobs may ask for.
+SECONDS = 60  # How long daemons may take to start, or to end.
+MEMORY = 1000  # The MiB of each host that jobs may ask for.
 
 SLURM_CONF = """\
 ClusterName=ucg
@@ -45,7 +46,7 @@ ConstrainRAMSpace=yes
 ConstrainSwapSpace=yes
 AllowedSwapSpace=0
 """
-# A host sees the groups below its own alone, and slurmd makes those of its jobs there.
+# A host sees only the groups below its own, and slurmd makes the groups of its jobs there.
 ENTER_GROUPS = """\
 set -e
 controllers=$1 group=$2
@@ -63,7 +64,7 @@ exec unshare --cgroup --mount sh -ec '
 
 
 def missing():
-    """What Slurm here lacks, in words; "" for nothing."""
+    """Says what is missing here for Slurm; "" if nothing is."""
     lacking = [name for name in PROGRAMS if not shutil.which(name)]
     if lacking:
         return f"{', '.join(lacking)} not installed: tools/packages slurm"
@@ -80,7 +81,7 @@ def missing():
 
 
 class Groups:
-    """Control groups of version 1 for hosts, below those of this process."""
+    """Control groups of version 1 for the hosts, below those of this process."""
 
     CONTROLLERS = ("cpuset", "freezer", "memory")
     PREFIX = "ucg-slurm-test-"
@@ -122,18 +123,18 @@ class Groups:
         (self.folders[host] / controller).write_text(str(group), encoding="utf-8")
 
     def remove_old(self, own):
-        """What a test left that was killed."""
+        """Removes what a killed test has left."""
         for group in own.glob(f"{self.PREFIX}*"):
             self.remove_tree(group)
 
     @staticmethod
     def remove_tree(group):
         for path, _, _ in os.walk(group, topdown=False):
-            with contextlib.suppress(OSError):  # Of another test that runs.
+            with contextlib.suppress(OSError):  # These are groups of another test that is running.
                 os.rmdir(path)
 
     def remove(self):
-        """Slurm's processes are gone by now. What is left of it."""
+        """Removes the groups once Slurm's processes are gone. Returns what could not be removed."""
         for group in self.made:
             self.remove_tree(group)
         left = [str(group) for group in self.made if group.exists()]
@@ -142,11 +143,11 @@ class Groups:
 
 
 class Slurm:
-    """Daemons; those of a host end with it at the latest."""
+    """Slurm's daemons; those of a host end with the host at the latest."""
 
     def __init__(self, folder, hosts, cpus, topology):
         self.folder, self.hosts, self.daemons = pathlib.Path(folder), hosts, []
-        self.folder.chmod(0o755)  # Slurm's own user reads it.
+        self.folder.chmod(0o755)  # Slurm's own user has to read it.
         self.groups = Groups(folder, hosts)
         self.has_groups = not self.groups.why_not
         configuration = self.folder / "etc"
@@ -168,7 +169,7 @@ class Slurm:
         key.chmod(0o400)
 
     def common(self):
-        """Shell: Slurm's files in their usual place, and munge."""
+        """The shell commands that put Slurm's files in their usual place and start munge."""
         return (f"mount --bind {self.folder}/etc /etc/slurm && "
                 "install -d -o munge -g munge /run/munge && "
                 "setpriv --reuid=munge --regid=munge --clear-groups munged --num-threads=1 "
@@ -182,7 +183,7 @@ class Slurm:
                                                  stderr=subprocess.STDOUT))
 
     def start(self):
-        """Brings all up; raises RuntimeError with their own words."""
+        """Starts all daemons; raises RuntimeError with their own messages."""
         subprocess.run(["sh", "-ec", f"{self.common()} && install -d -o slurm /run/slurmctld"],
                        check=True)
         self.spawn(["slurmctld", "-D"], "slurmctld")
@@ -207,13 +208,14 @@ class Slurm:
             time.sleep(0.1)
 
     def logs(self):
-        """Their ends alone: what has failed is told before, and is to be seen, too."""
+        """The ends of the log files only: this comes after the message about the failure, which
+        must stay visible."""
         paths = sorted([*self.folder.glob("*.log"), *self.folder.glob("*.out")])
         return "".join(f"--- {path.name}\n{path.read_text('utf-8', 'replace')[-500:]}"
                        for path in paths)
 
     def stop(self):
-        """Ends the daemons; what is left of them, in words."""
+        """Ends the daemons and says what is left of them."""
         for daemon in self.daemons:
             daemon.terminate()
         for daemon in self.daemons:
@@ -226,6 +228,6 @@ class Slurm:
 
 
 def on_host(host, *words):
-    """What a command there prints."""
+    """What a command prints on that host."""
     return subprocess.run([RSH, host, " ".join(words)], text=True, capture_output=True, check=True,
                           timeout=SECONDS).stdout

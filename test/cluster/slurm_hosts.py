@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Unmodified MPI programs that Slurm's srun starts on several hosts: UCG serves all collectives,
-knows the switches of Slurm's own file and how ranks share processors; jobs that Slurm ends leave
-nothing behind.
+and knows the switches from Slurm's own file and how ranks share processors. Jobs that Slurm ends
+leave nothing behind.
 
 usage: slurm_hosts.py COMPONENT-FOLDER LIFECYCLE-PROGRAM ENDLESS-PROGRAM UCG_INFO
 Runs on the head of a cluster (on_hosts.sh) of 4 hosts, n0 .. n3. Skipped without Slurm, and where
@@ -24,29 +24,30 @@ import mpirun  # noqa: E402 (found by the line above)
 import slurm  # noqa: E402
 
 HOSTS = ["n0", "n1", "n2", "n3"]
-CPUS = min(2, os.cpu_count() or 1)  # Of each host.
-SECONDS = 120  # For a job; seconds where the machine is at rest.
+CPUS = min(2, os.cpu_count() or 1)  # The number of each host's CPUs.
+SECONDS = 120  # The limit for a job, which takes seconds on an idle machine.
 TOPOLOGY = """\
 SwitchName=s0 Nodes=n[0-1]
 SwitchName=s1 Nodes=n[2-3]
 SwitchName=top Switches=s[0-1]
 """
 GROUP = re.compile(r"MPI_COMM_WORLD: rank \d of (\d+) on (\d+) hosts(.*)$", re.MULTILINE)
-COLLECTIVES = {"allgather", "allreduce", "barrier", "bcast"}  # Of lifecycle's part "use".
+# These are the collectives of lifecycle's part "use".
+COLLECTIVES = {"allgather", "allreduce", "barrier", "bcast"}
 
 
 class Jobs:
-    """Runs srun, and looks at what it says."""
+    """Runs srun and checks its output."""
 
     def __init__(self, folder, lifecycle, endless, checks):
         self.launcher = mpirun.Launcher(folder)
-        # Hosts of a real cluster need none of what the head of a virtual one tells mpirun.
+        # Hosts of a real cluster have none of the variables that a virtual head sets for mpirun.
         for name in [*self.launcher.environment]:
             if name.startswith(("OMPI_MCA_plm_", "OMPI_MCA_orte_", "PRTE_")):
                 del self.launcher.environment[name]
-        # Each process of Open MPI 4.1 has Slurm's PMIx remove the folder of the whole job when that
-        # process ends, however it ends. What happens to the others then is not UCG's, and they put
-        # nothing there: no folder, no race for it.
+        # When a process of Open MPI 4.1 ends, in whatever way, it has Slurm's PMIx remove the
+        # folder of the whole job. What happens to the other processes then is not UCG's matter, and
+        # they put nothing there. Without the folder nothing can race for it.
         self.launcher.environment["OMPI_MCA_orte_create_session_dirs"] = "0"
         self.lifecycle, self.endless, self.checks = lifecycle, endless, checks
 
@@ -55,7 +56,7 @@ class Jobs:
             "UCG_LOG_LEVEL": say, "OMPI_MCA_coll_ucg_verbose": "1", "TMPDIR": "/tmp"})
 
     def served(self, what, hosts, ranks, words, oversubscribed):
-        """A job whose collectives are all UCG's, with right results."""
+        """Expects a job whose collectives are all served by UCG, with right results."""
         job = self.srun("--mpi=pmix", "-N", str(hosts), *words, self.lifecycle, "use", say="info")
         counted = mpirun.counters(job.output)
         told = GROUP.findall(job.output)
@@ -73,14 +74,14 @@ class Jobs:
                                       + job.output[-3000:])
 
     def refused(self, kind):
-        """What starts no MPI program of several ranks says so, and soon."""
+        """A launch that cannot start an MPI program of several ranks must say so, and soon."""
         job = self.srun(f"--mpi={kind}", "-N", "2", "-n", "2", self.lifecycle, "use")
         self.checks.expect(job.status not in (0, -1) and "SLURM's PMI" in job.output,
                            f"{kind}: status {job.status}\n{job.output[-3000:]}")
 
 
 def held(host):
-    """Processes of jobs, and files where programs put shared memory and temporary files."""
+    """The processes of jobs, and the files where programs put shared memory and temporary files."""
     names = slurm.on_host(host, "ps -e -o comm=").split()
     files = slurm.on_host(host, "find /dev/shm /tmp -mindepth 1 -maxdepth 1").split()
     shared = {pathlib.Path(path).parts[2] for path in (os.environ["TMPDIR"], __file__)
@@ -90,7 +91,7 @@ def held(host):
 
 
 def nothing_left(checks, what):
-    """A job has ended, for Slurm and for its hosts."""
+    """Checks that a job has ended, for Slurm and for its hosts."""
     deadline = time.monotonic() + SECONDS
     while True:
         left = {host: found for host in HOSTS if (found := held(host))}
@@ -103,7 +104,8 @@ def nothing_left(checks, what):
 
 
 def ends(jobs, what, part, words, end, says):
-    """A job with shared memory and messages under way, which `end`, a command, or Slurm ends."""
+    """Expects that nothing is left of a job that had shared memory and messages in flight when
+    the command `end`, or Slurm, ended it."""
     with tempfile.TemporaryFile("w+", errors="replace") as out:
         process = subprocess.Popen(
             ["srun", "--job-name=ucg", "--mpi=pmix", *words, jobs.endless, part],
@@ -158,7 +160,7 @@ def main(folder, lifecycle, endless, info):
     checks = mpirun.Checks()
     jobs = Jobs(folder, lifecycle, endless, checks)
     place = pathlib.Path(os.environ["TMPDIR"]) / "slurm"
-    place.parent.chmod(0o755)  # Slurm's own user reads what lies there.
+    place.parent.chmod(0o755)  # Slurm's own user has to read what lies there.
     place.mkdir()
     daemons = slurm.Slurm(place, HOSTS, CPUS, TOPOLOGY)
     if not daemons.has_groups:

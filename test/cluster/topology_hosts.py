@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A topology file counts if it holds all hosts of the job; else all ranks do without, and one line
+"""A topology file is used if it holds all hosts of the job. Otherwise no rank uses it, and one line
 says which file, which host and why.
 
 usage: topology_hosts.py COMPONENT-FOLDER LIFECYCLE-PROGRAM

@@ -19,7 +19,7 @@ import vcluster_test
 from vcluster_test import VCLUSTER, Case, descendants, vcluster
 
 PORT = 7000
-# Answers each datagram; says how many came in which order when "end" comes.
+# Answers each datagram; when "end" comes, says how many datagrams came and in which order.
 ECHO = f"""\
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -34,7 +34,7 @@ while True:
     s.sendto(data, peer)
 print(seen == sorted(seen), len(seen))
 """
-# The smallest time of ten round trips, in nanoseconds.
+# Prints the shortest of ten round trips in nanoseconds.
 PING = """\
 import socket, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -49,9 +49,9 @@ for i in range(10):
 s.sendto(b'end', (sys.argv[1], int(sys.argv[2])))
 print(best)
 """
-# Numbered datagrams, a few at a time because a receiver's buffer is small, and the end of them
-# again and again until somebody has heard it. The kernel itself changes the order of datagrams that
-# wait for the receiver's address, and of those of a sender that moves to another processor.
+# Sends numbered datagrams, a few at a time because a receiver's buffer is small, and then their end
+# again and again until the receiver has answered. The kernel itself changes the order of datagrams
+# that wait for the receiver's address, and of those whose sender moves to another processor.
 STREAM = """\
 import os, socket, sys, time
 os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
@@ -151,13 +151,13 @@ class Latency(Case):
 
 
 class Loss(Latency):
-    # Of Latency, what is inherited is listen().
+    # Only listen() is inherited from Latency.
     for name in [name for name in vars(Latency) if name.startswith("test_")]:
         vars()[name] = None
 
     def test_a_link_that_loses_everything_delivers_nothing(self):
         self.up("--hosts", "2", "--link", "n1=100%")
-        # Nobody answers when n0 asks for n1's address, so no datagram even leaves.
+        # No host answers when n0 asks for n1's address, so not even one datagram leaves.
         on("n0", "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
            f"s.sendto(b'lost', ('n1', {PORT}))")
         deadline = time.monotonic() + 10
@@ -170,12 +170,13 @@ class Loss(Latency):
     def test_loss_is_near_what_was_asked_for(self):
         self.up("--hosts", "2", "--link", "n1=25%", "--seed", "5")
         listener = self.listen("n1")
-        # That none of the last 200 arrives has a probability of 1e-120.
+        # The probability that none of the last 200 arrives is 1e-120.
         on("n0", STREAM, "n1", str(PORT), "2000", "200")
         count = listener.communicate(timeout=60)[0].split()[1]
         self.assertLess(int(count), 2000)
         down = counters()["n1"]["down"]
-        # With about 2200 frames the standard deviation is 0.9 %; five of them are no accident.
+        # For about 2200 frames the standard deviation is 0.9 %; a deviation of five times that is
+        # no accident.
         self.assertLess(abs(down["lost"] / (down["lost"] + down["frames"]) - 0.25), 0.046)
 
     def test_tcp_comes_through_a_link_that_loses(self):
@@ -248,7 +249,7 @@ class Endings(Case):
         return runner, forwarder[0]
 
     def assert_gone(self, pid):
-        """A killed process has no namespaces any more before it has no number any more."""
+        """A killed process loses its namespaces before it loses its number."""
         deadline = time.monotonic() + 10
         while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -273,7 +274,7 @@ class Endings(Case):
 
 class WithoutRoot(vcluster_test.WithoutRoot):
     def test_a_user_has_clusters_too(self):
-        # Where a user may start vcluster but not read this build, there is nothing to test.
+        # A user who may start vcluster but may not read this build cannot run this test.
         probe = self.as_nobody("up", "--hosts", "2", "--latency", "1ms")
         if probe.returncode != 0:
             self.skipTest(probe.stderr.strip())
@@ -307,7 +308,7 @@ class OpenMpi(Case):
         self.assertEqual(sorted(report["hosts"]), ["n0", "n1", "n2"])
         for cast in report["multicasts"]:
             if (cast["messages"], cast["bytes"]) == (1, 8):
-                # Half of the best round trip over two links.
+                # This is half of the best round trip over two links.
                 self.assertGreaterEqual(cast["minimum_ns"], 4e6)
 
 
@@ -321,7 +322,7 @@ if __name__ == "__main__":
     os.environ.setdefault("VCLUSTER_FORWARDER",
                           str(VCLUSTER.parents[1] / "build/tools/vcluster_links"))
     if reason := reason_to_skip():
-        # Only what the machine does not offer; that the program is missing is a failure.
+        # Only a lack of the machine's skips the test; a missing program is a failure.
         print(f"skipped: {reason}", file=sys.stderr)
         sys.exit(1 if "VCLUSTER_FORWARDER" in reason else 77)
     unittest.main()

@@ -17,7 +17,7 @@ import unittest
 
 VCLUSTER = pathlib.Path(__file__).resolve().parents[2] / "tools" / "vcluster"
 NAMESPACES = ("net", "uts", "ipc", "pid", "mnt")
-# Open MPI tells of a race between its own parent and child; it means nothing.
+# Open MPI reports a race between its own parent and child process, which means nothing.
 MPIRUN_NOISE = "plm:rsh: Warning: setpgid"
 
 TWO_LEVELS = """\
@@ -58,19 +58,19 @@ def holders(namespaces):
                 if namespaces_of(entry.name) & namespaces:
                     alive.append(entry.name)
             except OSError:
-                pass  # It ended meanwhile.
+                pass  # The process has ended meanwhile.
     return alive + [line for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines()
                     if any(name in line for _, name in namespaces)]
 
 
 def builders():
-    """Processes of clusters whose names nobody else has here."""
+    """The processes of clusters whose names no other test here uses."""
     names = []
     for path in pathlib.Path("/proc").glob("[0-9]*/comm"):
         try:
             names.append(path.read_text(encoding="utf-8"))
         except OSError:
-            pass  # It ended meanwhile.
+            pass  # The process has ended meanwhile.
     return [name for name in names if name.startswith("vc:ctrl-c")]
 
 
@@ -95,7 +95,7 @@ class Case(unittest.TestCase):
         self.place.cleanup()
 
     def look_at(self, pids):
-        """Remembers the namespaces of `pids`, other than this process's own."""
+        """Remembers the namespaces of `pids` that are not this process's own."""
         for pid in pids:
             self.seen |= namespaces_of(pid) - namespaces_of("self")
 
@@ -134,7 +134,7 @@ class UpAndDown(Case):
         self.assert_nothing_left()
 
     def test_no_host_has_to_learn_who_its_peers_are(self):
-        # What is learnt goes into one table of the kernel, which is too small for large meshes.
+        # Learnt addresses go into one table of the kernel, which is too small for large meshes.
         state = self.up("--hosts", "3")
         peers = {host: facts["address"] for host, facts in state["hosts"].items()}
         peers[state["head"]] = state["address"]
@@ -306,7 +306,7 @@ class Endings(Case):
         self.finish(runner, 128 + signal.SIGINT)
 
     def interrupt_while_built(self, children, *words):
-        """Ctrl-C once the cluster has so many processes, or all is over."""
+        """Presses Ctrl-C once the cluster has so many processes, or when all is over."""
         builder = subprocess.Popen([VCLUSTER, *words], stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, text=True, start_new_session=True)
         while builder.poll() is None and len(descendants(builder.pid)) < children:
@@ -371,7 +371,7 @@ class Endings(Case):
 
 @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "not root, or no setpriv")
 class WithoutRoot(Case):
-    """The same in a user namespace, where the kernel allows these to everybody."""
+    """The same in a user namespace, where the kernel allows every user to make one."""
 
     def as_nobody(self, *arguments):
         home = os.path.join(self.place.name, "nobody")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""vcluster's reading of topology.conf and of host lists; needs no rights and no network."""
+"""How vcluster reads topology.conf and host lists; the test needs no rights and no network."""
 
 import json
 import pathlib
@@ -61,7 +61,7 @@ class Parse(unittest.TestCase):
 
 
 class SharedCases(unittest.TestCase):
-    """test/topologies, which the library's reader replays too."""
+    """The files in test/topologies, which the test of the library's reader reads as well."""
 
     def test_good_files_are_read_as_the_json_beside_them_says(self):
         files = sorted(TOPOLOGIES.glob("good/*.conf"))

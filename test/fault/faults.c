@@ -37,7 +37,7 @@ static int* integers(int count) {
     return data;
 }
 
-/** A reduction and its spread, of `count` integers whose results are known. */
+/** An allreduce and a broadcast of `count` integers whose results are known. */
 static void reduce_and_spread(MPI_Comm comm, int count, int salt) {
     const int size = size_of(comm);
     const int rank = rank_in(comm);
@@ -60,7 +60,7 @@ static void reduce_and_spread(MPI_Comm comm, int count, int salt) {
     free(mine);
 }
 
-/** Everybody's block to everybody. */
+/** An alltoall of blocks whose contents are known. */
 static void exchange(MPI_Comm comm, int count, int salt) {
     const int size = size_of(comm);
     const int rank = rank_in(comm);
@@ -90,7 +90,7 @@ static void use(MPI_Comm comm, int count, int salt) {
 
 /* ------------------------------------------------------------------ check, limit */
 
-/** Short, long and very long, on the world and on both halves of it. */
+/** Runs short, long and very long collectives on the world and on both halves of it. */
 static void check(void) {
     static const int counts[] = {1, 1000, 100000};
     MPI_Comm half;
@@ -111,7 +111,7 @@ static rlim_t address_space(void) {
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-/** The least number that no descriptor has. */
+/** The lowest number that no descriptor has. */
 static rlim_t next_descriptor(void) {
     const int fd = dup(0);
     require(fd >= 0, "dup");
@@ -120,9 +120,9 @@ static rlim_t next_descriptor(void) {
 }
 
 /**
- * Lowers a limit after MPI_Init, which has its own needs, and before the first collective.
- * "as": that many bytes more than now; "nofile": that many descriptors more than now; "fsize": that
- * many bytes. On all ranks, or on one alone.
+ * Lowers a limit after MPI_Init, which has needs of its own, and before the first collective. "as"
+ * limits the address space to that many bytes more than now, "nofile" the descriptors to that many
+ * more than now, "fsize" files to that many bytes. It does so on all ranks, or on one rank only.
  */
 static void limit(const char* what, const char* amount, const char* only_rank) {
     static const struct {
@@ -146,9 +146,10 @@ static void limit(const char* what, const char* amount, const char* only_rank) {
 /* ------------------------------------------------------------------ mismatch */
 
 /**
- * What an erroneous program learns. Those that learn of it abort one after the other, so the first
- * ends the job: mpirun of Open MPI 4.1 often crashes when several abort at a time (rml/oob, from
- * PMIx's log), and what it has started may then stay.
+ * Prints what an erroneous program is told. Ranks that are told of an error abort one after
+ * another, so that the first one ends the job: mpirun of Open MPI 4.1 often crashes when several
+ * ranks abort at a time (rml/oob, from PMIx's log), and the processes that it has started may then
+ * stay.
  */
 static void tell_failure(const char* what, int error) {
     int class;
@@ -160,7 +161,7 @@ static void tell_failure(const char* what, int error) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/** The ranks do not agree how much is broadcast. */
+/** The ranks disagree about the length of a broadcast. */
 static void mismatch(const char* bytes) {
     const int count = (int)strtol(bytes, NULL, 10);
     const int mine = 0 == rank_in(MPI_COMM_WORLD) ? count : count / 2;
@@ -176,8 +177,9 @@ static void mismatch(const char* bytes) {
 }
 
 /**
- * The root of a broadcast that the others want less of, and that go on as if nothing had happened:
- * the root has sent all it had to, and waits in the next collective for ranks that do not come.
+ * The other ranks want less of a broadcast than its root sends, and go on as if nothing had
+ * happened. The root has sent all that it had to, and waits in the next collective for ranks that
+ * do not come.
  */
 static void go_on(const char* bytes) {
     const int count = (int)strtol(bytes, NULL, 10);
@@ -195,7 +197,7 @@ static void go_on(const char* bytes) {
     free(data);
 }
 
-/** Rank 1 alone reduces in place. MPI does not allow it; Open MPI computes the right result. */
+/** Only rank 1 reduces in place. MPI does not allow it; Open MPI computes the right result. */
 static void in_place(const char* bytes) {
     const int count = (int)(strtol(bytes, NULL, 10) / (long)sizeof(int));
     const int size = size_of(MPI_COMM_WORLD);
@@ -238,7 +240,8 @@ static long kilobytes(const char* path, const char* key) {
     return value;
 }
 
-/** Open descriptors, and what the library's own segment has of memory, which is what is leased. */
+/** Counts the open descriptors. *leased_kb becomes the memory of the library's own segment,
+ * which is what is leased. */
 static int descriptors(long* leased_kb) {
     int count = 0;
     *leased_kb = 0;
@@ -269,8 +272,9 @@ static int mappings(void) {
 }
 
 /**
- * All ranks have left what they freed, and each has waited for another one since: memory that a
- * peer might still have read goes back to its owner when that next waits.
+ * All ranks have left the collectives that used the freed memory, and each has waited for another
+ * one since: memory that a peer might still have read goes back to its owner when the owner next
+ * waits.
  */
 static void settle(void) {
     int ranks = 0;
@@ -284,8 +288,8 @@ static void settle(void) {
     }
 }
 
-/** Every rank tells what it holds. Mapped memory is address space: shared pages lie in it or not.
- */
+/** Every rank prints what it holds. Mapped memory is counted as address space, whether or not it
+ * has pages. */
 static void tell_usage(int round, int highest_id) {
     settle();
     long leased_kb;
@@ -297,7 +301,8 @@ static void tell_usage(int round, int highest_id) {
     fflush(stdout);
 }
 
-/** Each kind of communicator, and on each the short and the longer collectives. */
+/** Makes a communicator of one of the kinds in turn, and runs short and longer collectives on
+ * it. */
 static MPI_Comm new_communicator(int i) {
     MPI_Comm comm;
     if (0 == i % 4) {
@@ -309,7 +314,7 @@ static MPI_Comm new_communicator(int i) {
     return comm;
 }
 
-/** So many communicators, so many of them alive at a time. */
+/** Makes `count` communicators, `alive` of which exist at a time. */
 static void communicators(int count, int alive) {
     MPI_Comm* comms = malloc((size_t)alive * sizeof *comms);
     int highest_id = 0;
@@ -335,19 +340,19 @@ static void communicators(int count, int alive) {
 
 /* ------------------------------------------------------------------ children */
 
-/** What a child does; it never calls MPI. */
+/** Runs in a child, which never calls MPI. */
 static void be_child(int kind) {
     if (0 == kind) {
         _exit(7);
     }
     if (1 == kind) {
-        exit(7); /* Runs whatever the libraries registered. */
+        exit(7); /* This runs the exit handlers of the libraries. */
     }
     if (2 == kind) {
         execl("/bin/sh", "sh", "-c", "ls -l /proc/self/fd; exit 7", (char*)NULL);
     }
     char* touched = malloc(1 << 20);
-    memset(touched, kind, 1 << 20); /* Copy-on-write of what the parent uses. */
+    memset(touched, kind, 1 << 20); /* This makes copies of pages that the parent uses. */
     usleep(20000);
     _exit(7);
 }
@@ -360,13 +365,13 @@ static void bear_child(int kind, MPI_Comm comm, int salt) {
     if (0 == child) {
         be_child(kind);
     }
-    use(comm, 5000, salt); /* While the child lives. */
+    use(comm, 5000, salt); /* The child lives meanwhile. */
     require(child == waitpid(child, &status, 0), "waitpid");
     require(WIFEXITED(status) && 7 == WEXITSTATUS(status), "a child's end");
     use(comm, 5000, salt + 1);
 }
 
-/** Children come and go, before the first collective, and in the middle of them. */
+/** Starts children before the first collective and in the middle of others. */
 static void children(void) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
@@ -378,11 +383,11 @@ static void children(void) {
 
 /* ------------------------------------------------------------------ late */
 
-/** Rank 0 comes late to a barrier; the others tell how often they gave their processor away until
- * then, and what they used of it all the same. */
+/** Rank 0 comes late to a barrier. The other ranks print how often they gave their processor
+ * away until then, and how much of it they used all the same. */
 static void late(long milliseconds) {
     struct rusage before, after;
-    use(MPI_COMM_WORLD, 1, 0); /* What is done once is done. */
+    use(MPI_COMM_WORLD, 1, 0); /* After this, nothing remains that is done only once. */
     MPI_Barrier(MPI_COMM_WORLD);
     getrusage(RUSAGE_SELF, &before);
     if (0 == rank_in(MPI_COMM_WORLD)) {

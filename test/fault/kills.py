@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Jobs that are killed end in bounded time and leave nothing behind, wherever they were: a rank
-stops at a named point and says so, then a rank, all ranks or mpirun are killed.
+"""Killed jobs end in bounded time and leave nothing behind, wherever they were: one rank stops at a
+named point and says so, then a rank, all ranks or mpirun are killed.
 
 usage: kills.py COMPONENT-FOLDER POINTS-PROGRAM [SEED|all]
 
-Each point meets one of the victims, drawn from the seed; with "all" every point meets every one.
+At each point one of the victims is killed, drawn from the seed; with "all", each of them in turn.
 """
 
 import os
@@ -17,16 +17,17 @@ import time
 
 import sandbox
 
-RANKS = 4  # A power of two: every rank calls the operator in recursive doubling.
+RANKS = 4  # It is a power of two, so in recursive doubling every rank calls the operator.
 START_WITHIN = 60  # Seconds.
 END_WITHIN = 60  # Open MPI gives ranks time to end themselves.
-LAUNCHER_WITHIN = 10  # An mpirun without ranks.
+LAUNCHER_WITHIN = 10  # For an mpirun that has no ranks.
 SEED = sys.argv[3] if len(sys.argv) > 3 else "1"
 
-# In the order in which a job comes by. Names of system calls: in libucg, before the first of them.
+# The points in the order in which a job reaches them. A name of a system call means the first of
+# libucg's calls of it.
 BOTH = ["before_init", "before_first_collective", "short_operator", "long_operator",
         "communicator_made", "communicator_used", "before_finalize", "after_finalize"]
-# The first rank makes the segment of all.
+# Rank 0 makes the segment of all ranks.
 ONE_RANK = ["memfd_create"]
 SHARED = ["memfd_create", "listen", "leasing", "sendmsg", "recvmsg", "process_vm_readv",
           "last_lease_returned"]
@@ -38,7 +39,7 @@ class StoppingJob:
 
     def __init__(self, bench, point, tls, rank):
         self.program = bench.program
-        self.stopped = 0  # The process that did; known when it has arrived.
+        self.stopped = 0  # The process that has stopped; known once it has arrived.
         self.say, self.go = (self.new_pipe(bench.folder / name) for name in ["say", "go"])
         self.output = open(bench.folder / "output", "w+", encoding="utf-8", errors="replace")
         command = ["mpirun", "--oversubscribe", "-n", str(RANKS), "--mca", "coll_ucg_tls", tls,
@@ -51,7 +52,8 @@ class StoppingJob:
 
     @staticmethod
     def new_pipe(path):
-        """Open at both ends, so that neither this test nor a rank waits to open it."""
+        """A pipe that is open at both ends here, so that neither this test nor a rank waits to
+        open it."""
         path.unlink(missing_ok=True)
         os.mkfifo(path)
         return os.open(path, os.O_RDWR)
@@ -64,7 +66,7 @@ class StoppingJob:
         return self.output.read()
 
     def arrived(self, point):
-        """Waits until the rank says that it has stopped, and all have been born."""
+        """Waits until the rank says that it has stopped, and until all ranks have started."""
         end = time.monotonic() + START_WITHIN
         while not select.select([self.say], [], [], 0.01)[0]:
             if self.mpirun.poll() is not None or time.monotonic() > end:
@@ -97,7 +99,7 @@ def stopped_rank(job):
 
 
 def other_rank(job):
-    """One that waits for the stopped one, or is at its end."""
+    """A rank that waits for the stopped one, or is at its end."""
     kill([pid for pid in job.ranks() if pid != job.stopped][:1])
 
 
@@ -110,13 +112,14 @@ def launcher(job):
 
 
 VICTIMS = [stopped_rank, other_rank, all_ranks, launcher]
-ALONE = [stopped_rank, all_ranks, launcher]  # After the end of MPI nobody waits for anybody.
+ALONE = [stopped_rank, all_ranks, launcher]  # After the end of MPI no rank waits for another one.
 
 
 def end_of(mpirun, what):
-    """The exit status of mpirun, which has no ranks any more. Nothing in it is ours then, and it
-    may hang by its own fault: PMIx 4.2 releases the record of a rank that dies while it connects
-    to mpirun twice, and may wait at its end for a lock in the freed memory, deaf to SIGTERM."""
+    """The exit status of an mpirun that has no ranks any more. None of UCG's code runs in it
+    then, but it may hang by a fault of its own: PMIx 4.2 frees the record of a rank twice that
+    dies while it connects to mpirun, and at its end may wait for a lock in the freed memory,
+    without reacting to SIGTERM."""
     for means in [signal.SIGTERM, signal.SIGKILL]:
         try:
             return mpirun.wait(LAUNCHER_WITHIN)
@@ -136,7 +139,7 @@ def expect_an_end(bench, job, what):
 
 
 def round_of(bench, place, victim, numbers):
-    """One job, killed at one point."""
+    """Runs one job and kills it at one point."""
     point, tls = place
     what = f"{victim.__name__} at {point}, {tls}, seed {SEED}"
     rank = numbers.randrange(RANKS)
@@ -144,7 +147,7 @@ def round_of(bench, place, victim, numbers):
     if bench.checks.expect(job.arrived(point), f"{what}: did not get there\n{job.text()}"):
         victim(job)
         killed = time.monotonic()
-        job.go_on()  # Who is left meets what has happened.
+        job.go_on()  # The ranks that are left go on after what has happened.
         expect_an_end(bench, job, what)
         sandbox.expect_nothing_left(bench.checks, what, bench.folder, END_WITHIN)
         print(f"{what}: all gone after {time.monotonic() - killed:.1f} s", flush=True)

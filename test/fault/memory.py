@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where shared memory is short, programs run right without it, and say so once.
+"""Where there is little shared memory, programs run correctly without it, and say so once.
 
 usage: memory.py COMPONENT-FOLDER FAULTS-PROGRAM
 """
@@ -31,7 +31,7 @@ def tiny_on_one_rank(bench):
 
 
 def tiny_and_nothing_else(bench):
-    """Without UCX there is nothing to step down to but Open MPI's own collectives."""
+    """Without UCX only Open MPI's own collectives are left."""
     job = bench.launcher.run(RANKS, [bench.program, "check"],
                              {"coll_ucg_heap_size": "8k", "coll_ucg_tls": "shm"})
     bench.expect_right("a tiny heap and no UCX", job, "check")
@@ -40,7 +40,7 @@ def tiny_and_nothing_else(bench):
 
 
 def small_files(bench):
-    """A file that grows beyond the limit would end the process by a signal."""
+    """Without care, a file that grows beyond the limit would end the process by a signal."""
     for size, fallbacks in [(64 << 20, 0), (4096, 1), (0, 1)]:
         what = f"RLIMIT_FSIZE {size}"
         job = bench.launcher.run(RANKS, [bench.program, "limit", "fsize", str(size)],
@@ -51,9 +51,10 @@ def small_files(bench):
 
 
 def step_down_under(bench, limit, amount, only_rank=None):
-    """No room for shared memory and none for UCX, on all ranks or on one: all go on without, one
-    line for each reason. Who gives up does not keep the others waiting: the time that they would
-    grant it is longer than the job may take. Where all lack the same, who met it first tells."""
+    """There is no room for shared memory and none for UCX, on all ranks or on one: all ranks go
+    on without both, and there is one line for each reason. A rank that gives up does not keep
+    the others waiting: their time-out is longer than the job may take. Where all ranks lack the
+    same, the first of them to find out reports it."""
     what = f"{limit} {amount}, rank {only_rank or 'any'}"
     program = [bench.program, "limit", limit, str(amount)] + ([only_rank] if only_rank else [])
     job = bench.launcher.run(RANKS, program, timeout=60, environment={"UCG_TIMEOUT": "600"})
@@ -65,12 +66,12 @@ def step_down_under(bench, limit, amount, only_rank=None):
 
 
 def small_files_everywhere(bench):
-    """UCX would be ended by the same signal."""
+    """The same signal would end UCX."""
     step_down_under(bench, "fsize", 0)
 
 
 def limited_address_space(bench):
-    """With room for small heaps of all ranks, a limit changes nothing."""
+    """A limit that leaves room for small heaps of all ranks changes nothing."""
     for mebibytes in [16 << 10, 64]:
         what = f"RLIMIT_AS {mebibytes} MiB above what MPI_Init took"
         job = bench.launcher.run(RANKS, [bench.program, "limit", "as", str(mebibytes << 20)])
@@ -81,7 +82,8 @@ def limited_address_space(bench):
 
 
 def few_descriptors(bench):
-    """A heap takes two for good and a few more while it is made with others, however many."""
+    """A heap keeps two descriptors, and needs a few more while it is made together with others,
+    however many these are."""
     for more in [1, 2]:
         step_down_under(bench, "nofile", more)
     step_down_under(bench, "nofile", 2, "2")
@@ -92,7 +94,7 @@ def few_descriptors(bench):
 
 
 def no_descriptors(bench):
-    """Nothing can be opened, not even what tells which ranks share a host."""
+    """No file can be opened, not even the one that shows which ranks share a host."""
     job = bench.launcher.run(RANKS, [bench.program, "limit", "nofile", "0"], timeout=60)
     bench.expect_right("no descriptors", job, "limit")
     bench.expect_lines("no descriptors", job, "cannot tell which processes share this host", 1)
@@ -113,8 +115,8 @@ def no_locked_memory(bench):
 
 
 def small_control_group(bench):
-    """What all ranks of a host wish for at one moment would be more than the group has: then none
-    may take it, lest the kernel kill some."""
+    """All heaps of a host's ranks together would take more memory than the group has. Then no
+    rank may take its heap, or the kernel would kill some."""
     ranks, environment = 8, {"UCG_STAGING": "24M"}
     with sandbox.memory_group(256 << 20) as enter:
         if enter is None:
@@ -128,7 +130,7 @@ def small_control_group(bench):
 
 
 def small_shm_mount(bench):
-    """The heap does not live in /dev/shm, so nobody is to be warned."""
+    """The heap does not lie in /dev/shm, so there must be no warning."""
     with sandbox.small_shm("64m"):
         job = bench.launcher.run(RANKS, [bench.program, "check"])
         bench.expect_right("64 MiB of /dev/shm", job, "check")
@@ -137,7 +139,7 @@ def small_shm_mount(bench):
 
 
 def full_shm_mount(bench):
-    """Open MPI's own shared memory has to be out of the way: it would not start."""
+    """Open MPI's own shared memory is switched off, since it would not start."""
     with sandbox.small_shm("1m"):
         with open("/dev/shm/pmix_filler", "wb") as filler:
             subprocess.run(["dd", "if=/dev/zero", "bs=4k"], stdout=filler,

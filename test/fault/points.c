@@ -1,11 +1,12 @@
 /*
- * A short life of an MPI program in which one rank stops at a named point: it says so in one named
- * pipe and waits for a byte from another. What happens to the job meanwhile is the test's affair.
+ * A short MPI program in which one rank stops at a named point: it says so in one named pipe and
+ * waits for a byte from another pipe. What happens to the job meanwhile is up to the test.
  *
  * usage: points POINT RANK, with the pipes in POINTS_SAY and POINTS_GO
  *
- * Points between calls of MPI are lines of main(). Points inside libucg are system calls of its
- * that this program defines in the C library's place, and calls of a user-defined operator.
+ * Points between calls of MPI are lines of main(). Points inside libucg are its calls of C library
+ * functions, which this program defines in the C library's place, and calls of a user-defined
+ * operator.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -47,7 +48,7 @@ static void stop(const char* point) {
     close(fd);
 }
 
-/** Stops if this is the point. A point that is passed again is not one any more. */
+/** Stops if this is the chosen point. A point that is passed again is ignored. */
 static void at(const char* point) {
     if (!stopped && 0 == strcmp(wanted, point)) {
         stop(point);
@@ -56,14 +57,15 @@ static void at(const char* point) {
 
 /* ------------------------------------------------------------------ inside the library */
 
-/** Was the caller, by the address that it returns to, code of libucg? */
+/** Was the caller, whose return address is given, code of libucg? */
 static int in_library(const void* address) {
     Dl_info info;
     const char* name = 0 != dladdr(address, &info) ? strrchr(info.dli_fname, '/') : NULL;
     return NULL != name && 0 == strncmp(name, "/libucg.so", strlen("/libucg.so"));
 }
 
-/** The C library's function of that name; before it runs, the point of that name. */
+/** Returns the C library's function of that name, after it has stopped at the point of that
+ * name. */
 static void* next(const char* name, const void* caller) {
     void* function = dlsym(RTLD_NEXT, name);
     require(NULL != function, name);
@@ -91,8 +93,8 @@ ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
     return NEXT(recvmsg)(fd, message, flags);
 }
 
-/** What the library's open() is called in the C library. It looks at the machine's memory before
- * each lease. */
+/** The library's open() has this name in the C library. The library reads the machine's memory
+ * before each lease. */
 int open64(const char* path, int flags, ...) {
     va_list arguments;
     mode_t mode;
@@ -105,7 +107,7 @@ int open64(const char* path, int flags, ...) {
     return ((__typeof__(&open64))dlsym(RTLD_NEXT, "open64"))(path, flags, mode);
 }
 
-/** The heap's descriptors are closed when its last lease was returned. */
+/** The heap's descriptors are closed when its last lease has been returned. */
 int close(int fd) {
     if (finalizing && in_library(__builtin_return_address(0))) {
         at("last_lease_returned");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that make libraries leak, hang or break: wrong counts, many communicators, fork; and
-ranks that are late.
+"""Programs that could make a library leak, hang or break: wrong counts, many communicators and
+fork; and ranks that are late.
 
 usage: programs.py COMPONENT-FOLDER FAULTS-PROGRAM [COMMUNICATORS]
 """
@@ -13,21 +13,23 @@ import sandbox
 
 RANKS = 4
 COMMUNICATORS = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
-# What a heap keeps for the next communicator, of those that are gone.
+# The limits of what a process may keep of communicators that are gone.
 KEPT_KB = 1 << 10
-# Resident and mapped kB, where the allocator settles (1.3 MB were seen, with 200 alive, whether
-# 2,000 or 10,000 came and went); mappings; descriptors; leased kB; ids of communicators.
+# In this order: resident and mapped kB once the allocator has settled (1.3 MB were measured with
+# 200 communicators alive, for 2,000 as for 10,000 in all), mappings, descriptors, leased kB, and
+# ids of communicators.
 SLACK = (4 << 10, 4 << 10, 8, 2, KEPT_KB, 0)
 
 LATE_MS = 500
 NAPS_MIN = 5
-NAPS_MAX = 4 * LATE_MS  # Some 550 are due, the shorter ones before a millisecond included.
+NAPS_MAX = 4 * LATE_MS  # Some 550 naps are expected, with the shorter ones before a millisecond.
 
 
 def run_until_mpirun_survives(bench, arguments, mca):
-    """Now and then mpirun of Open MPI 4.1.4 crashes itself, in PMIx, while it collects the messages
-    of ranks that all abort; what the ranks did is then not told. Of a rank that a signal ends it
-    tells by a status of its own, and another end of mpirun than this one is a failure."""
+    """Runs a job until mpirun itself survives: that of Open MPI 4.1.4 sometimes crashes in PMIx
+    while it collects the messages of ranks that all abort, and then does not report what the
+    ranks did. It has a status of its own for a rank that a signal ends; if mpirun ends in any
+    other way than this, the test fails."""
     for _ in range(6):
         job = bench.launcher.run(RANKS, [bench.program, *arguments], mca, timeout=60)
         crashed = job.status == -signal.SIGSEGV and re.search("ORTE_ERROR_LOG|libpmix", job.output)
@@ -37,7 +39,8 @@ def run_until_mpirun_survives(bench, arguments, mca):
 
 
 def different_counts(bench):
-    """The transport sees a length that it did not await, and says whose, before anything hangs."""
+    """The transport sees a length that it did not expect, and names the sender before anything
+    hangs."""
     for tls in ["shm", "ucx"]:
         for size in ["64", "6000", "2000000"]:
             what = f"a broadcast of {size} bytes or half of it, {tls}"
@@ -50,7 +53,7 @@ def different_counts(bench):
 
 
 def going_on_after_an_error(bench):
-    """Ranks that go on after an error do not leave one waiting that has had none."""
+    """If ranks go on after an error, they do not keep a rank waiting that has had none."""
     for size in ["64", "6000", "2000000"]:
         what = f"a broadcast of {size} bytes or half of it, and on"
         job = bench.launcher.run(RANKS, [bench.program, "go_on", size], {"coll_ucg_tls": "shm"},
@@ -60,7 +63,7 @@ def going_on_after_an_error(bench):
 
 
 def in_place_at_one(bench):
-    """One rank alone gives MPI_IN_PLACE: the result is right, or an error names it."""
+    """If only one rank passes MPI_IN_PLACE, the result is right, or an error names the rank."""
     for algorithm in ["recursive_doubling", "tiled_naive", "numa_tree", "all_read"]:
         what = f"{algorithm}, in place at rank 1"
         job = bench.launcher.run(RANKS, [bench.program, "in_place", "200000"], timeout=60,
@@ -78,8 +81,8 @@ USAGE = (r"rank (\d) round (\d+): (\d+) kB resident, (\d+) kB mapped, (\d+) mapp
 
 
 def flat_communicators(bench, tls, alive):
-    """What a rank holds after a tenth of the communicators is what it holds after all of them.
-    Tells what each rank leases when they are gone."""
+    """A rank holds as much after a tenth of the communicators as after all of them. Prints what
+    each rank leases when they are gone."""
     what = f"{COMMUNICATORS} communicators, {alive} alive, {tls}"
     job = bench.launcher.run(2, [bench.program, "communicators", str(COMMUNICATORS), str(alive)],
                              {"coll_ucg_tls": tls})
@@ -116,10 +119,11 @@ def children(bench):
 
 
 def late_ranks(bench):
-    """Who waits sleeps, and not for so short that waking is work. Counts, whatever the machine is
-    busy with: naps are a sixteenth of the wait so far and at most a millisecond, or two where two
-    ranks share each processor, so some hundred fit; a rank that polls takes none. On a busy machine
-    they last longer. Ranks that may not share a processor are told to sleep."""
+    """Waiting ranks sleep, and not so briefly that waking is work. The test counts naps, which
+    does not depend on how busy the machine is: a nap lasts a sixteenth of the wait so far and at
+    most a millisecond, or two where two ranks share each processor, so some hundred naps fit; a
+    rank that polls takes none. On a busy machine naps last longer. Ranks that may not share a
+    processor are told to sleep."""
     for ranks in [2, RANKS]:
         what = f"rank 0 of {ranks} comes {LATE_MS} ms late"
         job = bench.launcher.run(ranks, [bench.program, "late", str(LATE_MS)],

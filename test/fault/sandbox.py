@@ -1,4 +1,4 @@
-"""Runs a test in namespaces of its own, so that what jobs leave behind can be seen exactly.
+"""Runs a test in namespaces of its own, so that exactly what jobs leave behind can be seen.
 
 Inside, the test is process 1: when it ends, the kernel ends whatever it started. /dev/shm is empty,
 and the network, which abstract sockets belong to as well, is a loopback of its own.
@@ -22,22 +22,22 @@ ENTERED = "UCG_TEST_SANDBOX"
 NAMESPACES = ["--mount", "--pid", "--ipc", "--net", "--fork", "--kill-child", "--mount-proc"]
 SHM_SIZE = "4g"
 
-# What Open MPI and PMIx themselves make in /dev/shm, and may leave when they are killed.
+# Names of files that Open MPI and PMIx make in /dev/shm, and may leave when they are killed.
 HOST_NAMES = ("vader_segment.", "ompi.", "pmix", "sm_segment.")
 
-# What was in /tmp before the test.
+# The names in /tmp from before the test.
 KNOWN_NAMES = {name for name in os.listdir("/tmp") if "ucg" in name}
 
 
 def mount_shm(size=SHM_SIZE):
-    """An empty /dev/shm. An earlier one is hidden, not gone."""
+    """Mounts an empty /dev/shm. An earlier one is hidden, not gone."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", "/dev/shm"], check=True,
                    timeout=20)
 
 
 @contextlib.contextmanager
 def small_shm(size):
-    """Meanwhile /dev/shm is small."""
+    """/dev/shm is small within this context."""
     mount_shm(size)
     try:
         yield
@@ -46,8 +46,8 @@ def small_shm(size):
 
 
 def make_memory_group(limit):
-    """A control group below our own with so many bytes of memory; None where that is not ours to
-    make, or the memory controller is not there."""
+    """Makes a control group below our own with so many bytes of memory. Returns None where this
+    process may not make one, or where there is no memory controller."""
     for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
@@ -67,8 +67,8 @@ def make_memory_group(limit):
 
 @contextlib.contextmanager
 def memory_group(limit):
-    """A command that runs others in a control group with so many bytes of memory; None where the
-    system allows no such group."""
+    """A command that runs another one in a control group with so many bytes of memory; None
+    where the system allows no such group."""
     group = make_memory_group(limit)
     try:
         yield group and ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', str(group)]
@@ -79,7 +79,8 @@ def memory_group(limit):
 
 
 def enter():
-    """Goes on in the sandbox; skips the test where the kernel or the container allows none."""
+    """Moves this process into the sandbox; skips the test where the kernel or the container
+    allows none."""
     if ENTERED not in os.environ:
         unshare = ["unshare"] + ([] if os.geteuid() == 0 else ["--map-root-user"]) + NAMESPACES
         if subprocess.run(unshare + ["true"], capture_output=True, timeout=60).returncode != 0:
@@ -102,12 +103,12 @@ def temporary():
 
 
 def has_ended(pid):
-    """Zombies have nothing left but their exit status, which process 1 never asks orphans for. A
-    process holds its memory until the last of its threads is one."""
+    """Has the process ended? A zombie has nothing left but its exit status, which process 1
+    never asks of orphans. A process holds its memory until its last thread has become one."""
     try:
         states = [stat.read_text().rsplit(")", 1)[1].split()[0]
                   for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
-    except OSError:  # the process, or one of its threads, has just gone
+    except OSError:  # The process, or one of its threads, has just ended.
         return not pathlib.Path(f"/proc/{pid}").exists()
     return all(state in "ZX" for state in states)
 
@@ -129,7 +130,7 @@ def running(program):
 
 
 def await_none(found, seconds):
-    """Waits until found() finds nothing; tells what it still finds."""
+    """Waits until found() finds nothing; returns what it still finds."""
     end = time.monotonic() + seconds
     while found() and time.monotonic() < end:
         time.sleep(0.05)
@@ -137,7 +138,7 @@ def await_none(found, seconds):
 
 
 def await_quiet(seconds):
-    """Waits until no process but this one is left; tells which are."""
+    """Waits until no process but this one is left; returns those that are."""
     return await_none(processes, seconds)
 
 
@@ -168,13 +169,14 @@ def sysv_segments():
 
 
 def temporary_names(folder):
-    """What has our name in the jobs' temporary folder, or in /tmp itself."""
+    """What has UCG's name in the jobs' temporary folder, or in /tmp itself."""
     inside = {str(path) for path in folder.rglob("*ucg*")}
     return inside | {name for name in os.listdir("/tmp") if "ucg" in name}
 
 
 def our_files(folder):
-    """What is ours: whatever is not Open MPI's in /dev/shm, what has our name elsewhere."""
+    """The files that are UCG's: those in /dev/shm that are not Open MPI's, and elsewhere those
+    with UCG's name."""
     shared = [name for name in os.listdir("/dev/shm") if not name.startswith(HOST_NAMES)]
     return shared + sorted(temporary_names(folder) - KNOWN_NAMES)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Settings that cannot be followed get a clear line, and programs run right all the same.
+"""Settings that cannot be followed are reported in a clear line, and programs run correctly all the
+same.
 
 usage: settings.py COMPONENT-FOLDER FAULTS-PROGRAM
 """
@@ -14,7 +15,8 @@ FALLBACK = "uses Open MPI's other collectives"
 
 
 def expect_fallback(bench, what, job, reason, reasons):
-    """All ranks go without the component: why, `reasons` times; that, once."""
+    """All ranks go on without the component. There must be `reasons` lines that say why, and one
+    that says so."""
     bench.expect_right(what, job, "check")
     bench.expect_lines(what, job, reason, reasons)
     bench.expect_lines(what, job, FALLBACK, 1)
@@ -30,7 +32,7 @@ def expect_served(bench, what, job):
 def unknown_transport(bench):
     job = bench.launcher.run(RANKS, [bench.program, "check"], environment={"UCG_TLS": "rocket"})
     expect_fallback(bench, "UCG_TLS=rocket", job, "UCG_TLS: expected .* found 'rocket'", 1)
-    # A rank whose settings are not those of rank 0 tells of them itself.
+    # A rank whose settings differ from those of rank 0 reports them itself.
     program = sandbox.mpirun.on_ranks([3], {"UCG_TLS": "rocket"}, [bench.program, "check"])
     job = bench.launcher.run(RANKS, program)
     expect_fallback(bench, "UCG_TLS=rocket on rank 3", job,
@@ -38,7 +40,7 @@ def unknown_transport(bench):
 
 
 def no_profile(bench):
-    """Of a file that cannot be read one process of a host tells."""
+    """One process of each host reports that the file cannot be read."""
     there_is_none = {"UCG_PROFILE": "/nonexistent/profile.toml"}
     reason = "UCG_PROFILE: .*/nonexistent/profile.toml"
     job = bench.launcher.run(RANKS, [bench.program, "check"], environment=there_is_none)
@@ -56,7 +58,7 @@ def no_size(bench):
 
 
 def unknown_algorithm(bench):
-    """The planner's own choice serves."""
+    """The planner chooses instead."""
     job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_verbose": "1"},
                              environment={"UCG_ALLREDUCE": "no_such"})
     expect_served(bench, "UCG_ALLREDUCE=no_such", job)
@@ -65,7 +67,7 @@ def unknown_algorithm(bench):
 
 
 def algorithms_that_do_not_fit(bench):
-    """Each is said once, however many calls it was for."""
+    """Each algorithm is reported once, however many calls it was meant for."""
     wanted = "0-1k:recursive_multiplying:a5,a5;1k-inf:recursive_multiplying:a7"
     job = bench.launcher.run(RANKS, [bench.program, "check"], {"coll_ucg_verbose": "1"},
                              environment={"UCG_ALLREDUCE": wanted})
@@ -82,7 +84,8 @@ def no_algorithm_list(bench):
 
 
 def different_algorithms(bench):
-    """Ranks that are told different algorithms would not understand one another."""
+    """Ranks with different settings of algorithms would not understand one another, so the job
+    must not use them."""
     program = sandbox.mpirun.on_ranks([2, 3], {"UCG_ALLREDUCE": "ring"}, [bench.program, "check"])
     job = bench.launcher.run(RANKS, program)
     bench.expect_right("different UCG_ALLREDUCE", job, "check")
@@ -110,7 +113,8 @@ def no_ucx_transport_on_one_rank(bench):
 
 
 def ucx_unused(bench):
-    """Where shared memory reaches everybody, UCX is not started and cannot be missed."""
+    """Where shared memory reaches all ranks, UCX is not started, so a failure of UCX does not
+    matter."""
     job = bench.launcher.run(RANKS, [bench.program, "check"],
                              {"coll_ucg_verbose": "1", "pml": "ob1"},
                              environment={"UCX_TLS": "bogus"})
@@ -119,7 +123,7 @@ def ucx_unused(bench):
 
 def no_ucx_library(bench):
     """The part of libucg that uses UCX is loaded when a group needs it, and not before."""
-    # Not where files are looked for that a job has left.
+    # The path is not one where the test looks for files that a job has left.
     with tempfile.TemporaryDirectory(dir=os.getcwd()) as folder:
         with open(os.path.join(folder, "libucg_ucx.so"), "w", encoding="ascii") as broken:
             broken.write("no library")

@@ -1,5 +1,6 @@
-// Fuzzes the reader of schedules of phases: what is a list prints and is read back to an equal
-// value, and its machines' steps fit together; what is none is an argument's fault, with its line.
+// Fuzzes the reader of schedules of phases. A text that is a list prints and is read back to an
+// equal value, and the steps of its machines fit together; any other text is refused as a wrong
+// argument, with its line.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,7 +11,7 @@ namespace {
 
 using namespace ucg;
 
-/// Every word that one machine sends is awaited by the other.
+/// Checks that every word that one machine sends is awaited by another.
 void check_steps(const aapc::Listed& listed) {
     std::map<std::pair<aapc::Position, aapc::Position>, std::int64_t> words;
     for (aapc::Position machine = 0; machine < listed.machines.size(); ++machine) {

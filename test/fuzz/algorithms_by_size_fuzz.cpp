@@ -1,5 +1,6 @@
-// Fuzzes the parser of algorithms by size, its first byte telling the collective: what is accepted
-// has the ranges that its type promises, answers by them, and prints back to an equal value.
+// Fuzzes the parser of algorithms by size; the first byte selects the collective. A list that is
+// accepted has the ranges that its type promises, answers by them, and prints back to an equal
+// value.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +19,8 @@ void require(bool holds) {
     }
 }
 
-/// Ranges rise and do not overlap, none is empty, and each has all of its sizes and no other.
+/// Checks that ranges rise and do not overlap, that none is empty, and that each answers for all of
+/// its sizes and for no other.
 void check_ranges(const AlgorithmsBySize& list) {
     std::uint64_t previous_end = 0;
     for (const AlgorithmsBySize::Range& range : list.ranges()) {

@@ -1,4 +1,4 @@
-// What must hold of any text that a reader of clusters takes or refuses.
+// What must hold for any text that a reader of clusters accepts or refuses.
 #pragma once
 
 #include <cstdlib>
@@ -16,10 +16,12 @@ inline void require(bool holds) {
     }
 }
 
-/// What is taken is written and read back to an equal value in both formats, and drawn; what is not
-/// is an argument's fault, or of another plugin of Slurm's, with its line.
+/// A cluster that is accepted is written and read back to an equal value in both formats, and
+/// drawn. A refusal names the line and says that the argument is wrong, or that it is for another
+/// topology plugin of Slurm's.
 inline void check_cluster(const Result<Cluster>& cluster) {
-    static constexpr std::uint32_t kMost = 2000; // A list of hosts may have more, only slower.
+    // A list of hosts may have more; that only takes longer.
+    static constexpr std::uint32_t kMost = 2000;
     if (!cluster.ok()) {
         require(cluster.status().code() == Code::invalid_argument ||
                 cluster.status().code() == Code::unsupported);

@@ -1,6 +1,7 @@
 // Fuzzes the configuration: lines NAME=VALUE, each set as the environment or a parameter of the
-// component would. What is taken is read by every getter and printed, and what was printed makes
-// an equal configuration; what is not changes nothing, and the failure names the variable.
+// component would set it. A value that is accepted is read by every getter and printed, and the
+// printed text makes an equal configuration. A value that is refused changes nothing, and the
+// failure names the variable.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -19,7 +20,7 @@ void require(bool holds) {
     }
 }
 
-/// What getters return, so that none of them is left out where configurations are compared.
+/// What the getters return, so that a comparison of configurations covers every getter.
 std::string answers(const Config& config) {
     std::string text = fmt::format(
         "{} {} {} {} {} {} {} {} {} {} {} {} {} {}", static_cast<int>(config.log_level()),

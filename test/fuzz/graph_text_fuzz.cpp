@@ -1,5 +1,5 @@
 // Fuzzes the parsers of schedules: whatever is accepted must print and parse back to the same
-// value, and verify must say something about it rather than fall over.
+// value, and verify must return a verdict on it and not crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace {
 using ucg::Result;
 using ucg::graph::Schedule;
 
-/// Repeats are written out by verify: keep what it must do small.
+/// Is the schedule small? verify writes repeats out, so large ones would take too long.
 bool is_small(const Schedule& schedule) {
     std::uint64_t iterations = 0;
     for (const auto& repeat : schedule.repeats) {

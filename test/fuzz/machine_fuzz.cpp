@@ -1,6 +1,6 @@
-// Fuzzes what UCG_MACHINE may name: a machine as text, or as hwloc's synthetic description, by the
-// first byte. XML is hwloc's alone to read, and some that lstopo did not write makes hwloc 2.9
-// crash.
+// Fuzzes what UCG_MACHINE may name: a machine as text, or as hwloc's synthetic description; the
+// first byte selects which. XML is left out: only hwloc reads it, and XML that lstopo did not write
+// can crash hwloc 2.9.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,8 +14,8 @@
 namespace ucg::topo {
 namespace {
 
-constexpr std::uint32_t kDrawnMost = 512; // A machine may have more cores, only slower.
-constexpr double kSyntheticMost = 4096;   // Objects, all of which hwloc makes.
+constexpr std::uint32_t kDrawnMost = 512; // A machine may have more cores; that only takes longer.
+constexpr double kSyntheticMost = 4096;   // hwloc creates all of these objects.
 
 void require(bool holds) {
     if (!holds) {
@@ -23,7 +23,7 @@ void require(bool holds) {
     }
 }
 
-/// The product of all numbers: no level of the description can have more objects.
+/// The product of all numbers in the description: no level can have more objects.
 double objects_at_most(std::string_view description) {
     double product = 1;
     for (std::size_t at = 0; at < description.size();) {

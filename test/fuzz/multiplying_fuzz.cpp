@@ -1,6 +1,6 @@
-// Fuzzes the parser of recursive multiplying's schedules: what parses prints back to an equal
-// value, and whoever asks for how many ranks it is gets a number or a reason. Those for few ranks
-// are built for all of them and proved, in every order of operands and in place.
+// Fuzzes the parser of recursive multiplying's schedules: a schedule that parses prints back to an
+// equal value, and the question for how many ranks it is gets a number or a reason. Schedules for
+// few ranks are built for all of them and proved, in every order of operands and in place.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

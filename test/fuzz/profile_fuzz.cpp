@@ -1,5 +1,5 @@
 // Fuzzes the parser of cost profiles: whatever is accepted must print and parse back to the same
-// value, and be priced without falling over.
+// value, and pricing with it must not crash.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Feeds the files of folders to a fuzz target, without libFuzzer. What a fuzzer has found once
-// stays found, with any compiler.
+// Feeds the files of folders to a fuzz target without libFuzzer. So inputs that a fuzzer found once
+// are tested from then on, with any compiler.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -17,7 +17,8 @@ void replay(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     std::printf("%s\n", path.c_str());
-    std::fflush(stdout); // The last one is the one that did not survive.
+    // If a run crashes, the last name printed is that of the input that caused it.
+    std::fflush(stdout);
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 

@@ -25,9 +25,10 @@ sys.path.append(os.path.join(HERE, "..", "..", "tools"))
 
 import command_line  # noqa: E402
 
-# hwloc forgets what it had of a wrong description.
+# hwloc does not free what it has allocated for a wrong description.
 LEAKS = {"machine"}
-# A target that starts slowly, under sanitizers beside others, must not look like one that hangs.
+# A target that starts slowly, under sanitizers and beside others, must not be taken for one that
+# hangs.
 SECONDS_MORE = 120
 
 
@@ -50,7 +51,7 @@ def parse_arguments():
 
 
 def fuzz(arguments, name):
-    """(whether it survived, a line about it)."""
+    """Returns whether the target survived, and a line about it."""
     program = os.path.join(arguments.build, "test", "fuzz", name + "_fuzz")
     finds = os.path.join(arguments.build, "fuzz", name)
     os.makedirs(finds, exist_ok=True)

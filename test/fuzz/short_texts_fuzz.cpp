@@ -1,5 +1,5 @@
-// Fuzzes the short texts that people and the kernel write, by the first byte: placements ('p'),
-// sizes ('s'), rates of links ('r'), lists of CPUs ('c') and CPU quotas ('q').
+// Fuzzes the parsers of short texts that people and the kernel write. The first byte selects one:
+// placements ('p'), sizes ('s'), rates of links ('r'), lists of CPUs ('c') and CPU quotas ('q').
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -26,7 +26,7 @@ void check_refusal(const Status& status) {
     require(status.code() == Code::invalid_argument && !status.message().empty());
 }
 
-/// What is taken prints back to an equal value, and its levels hang together.
+/// A placement that is accepted prints back to an equal value, and its levels are consistent.
 void check_placement(std::string_view text) {
     const Result<Placement> placement = parse_placement(text);
     if (!placement.ok()) {

@@ -1,7 +1,7 @@
-// Fuzzes what processes tell one another by the caller's allgather and by control messages: the
-// address of a process, an offer of the short lane, memory for lines; and the text by which UCX
-// tells what it opened. By the first byte. There is one way to write each value, so what is taken
-// is packed to the very bytes that it came from.
+// Fuzzes what processes tell one another through the caller's allgather and in control messages:
+// the address of a process, an offer of the short lane, memory for lines; and the text in which UCX
+// says what it opened. The first byte selects one. Each value has only one encoding, so a value
+// that is accepted is packed to the very bytes that it came from.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

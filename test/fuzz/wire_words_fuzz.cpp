@@ -1,7 +1,7 @@
-// Fuzzes the words by which processes count for one another, against models of them: lines of the
-// short lane whose words the network delivers in any order (first byte 'l'), credits and counts of
-// lines that come late, twice, or cannot be ('c'), and words of units that ranks take from one
-// another ('u'). Every further byte is one step.
+// Fuzzes the words by which processes count for one another, against models of them. The first byte
+// selects one: lines of the short lane whose words the network delivers in any order ('l'), credits
+// and counts of lines that come late, come twice, or are impossible ('c'), and words of units that
+// ranks take from one another ('u'). Every further byte is one step.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -26,7 +26,7 @@ void require(bool holds) {
     }
 }
 
-/// The bytes that are left, one after the other; zeros at the end.
+/// Gives out the bytes that are left, one after another; zeros at the end.
 class Steps {
   public:
     explicit Steps(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
@@ -41,7 +41,7 @@ class Steps {
     std::span<const std::uint8_t> rest_;
 };
 
-/// A ring of lines with a network between its ends that keeps words back as long as it likes.
+/// A ring of lines with a network between its ends that may hold words back as long as it likes.
 class Lines {
   public:
     void send(Steps& steps) {
@@ -74,7 +74,7 @@ class Lines {
         }
     }
 
-    /// Takes a line exactly when all of its words are there, and the oldest first.
+    /// Takes a line exactly when all of its words have arrived, the oldest line first.
     void take() {
         const bool whole = !sent_.empty() &&
                            std::memcmp(reinterpret_cast<std::byte*>(ring_.data()) + places_.front(),
@@ -107,7 +107,7 @@ class Lines {
     LineWriter writer_;
     LineReader reader_{ring_};
     std::vector<Word> under_way_;
-    std::deque<Line> sent_; ///< And not taken.
+    std::deque<Line> sent_; ///< Lines that were sent and not taken yet.
     std::deque<std::size_t> places_;
 };
 
@@ -124,13 +124,13 @@ void check_lines(Steps steps) {
     }
 }
 
-/// A link's relation to its peer is not looked at by what is fuzzed here.
+/// What is fuzzed here does not look at a link's relation to its peer.
 struct Credits {
     Group group;
     Link link{group, 1, 1, *reinterpret_cast<Peer*>(&group)};
 };
 
-/// Counts begin where they soon wrap around. Those in the model do not.
+/// The counts begin where they soon wrap around. Those in the model do not wrap.
 void check_credits(Steps steps) {
     constexpr std::uint32_t kBegin = 0xffffff00U;
     constexpr std::uint32_t kWindow = 64 << 10;
@@ -148,7 +148,8 @@ void check_credits(Steps steps) {
                 sent += cost;
             }
         } else {
-            // From some 8,000 before what was acknowledged to as much behind what was sent.
+            // The number lies between some 8,000 before the last one acknowledged and as many
+            // beyond the last one sent.
             const std::uint64_t from = acknowledged < 8192 ? 0 : acknowledged - 8192;
             const std::uint64_t released = from + step / 2U * ((sent + 8192 - from) / 128);
             at.link.acknowledge(kBegin + static_cast<std::uint32_t>(released));
@@ -158,7 +159,7 @@ void check_credits(Steps steps) {
     }
 }
 
-/// What a word of units says, in fields of their own.
+/// The content of a word of units, in separate fields.
 struct Units {
     std::optional<shm::UnitWord::Name> name;
     std::uint64_t taken = 0;
@@ -167,7 +168,7 @@ struct Units {
 };
 
 void check_units(Steps steps) {
-    std::uint64_t memory = 0; // Zeros are no collective's.
+    std::uint64_t memory = 0; // A zero word belongs to no collective.
     auto& word = reinterpret_cast<shm::UnitWord&>(memory);
     Units model;
     while (!steps.ended()) {

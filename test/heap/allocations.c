@@ -46,7 +46,7 @@ static uint64_t next(uint64_t* state) {
     return *state;
 }
 
-/* Mostly small, some around the threshold, few huge. */
+/* Most sizes are small, some are around the threshold, and a few are huge. */
 static size_t random_bytes(uint64_t* random) {
     static const size_t limits[] = {64, 512, 4096, 16384, 20000, 70000, 300000, 5000000};
     const size_t limit = limits[next(random) % (sizeof(limits) / sizeof(limits[0]))];
@@ -54,7 +54,7 @@ static size_t random_bytes(uint64_t* random) {
     return next(random) % limit;
 }
 
-/* The ends and a few bytes between: a byte at a time would only measure memory. */
+/* Marks both ends and a few bytes in between: to mark every byte would only measure memory. */
 static void mark(struct block* block, unsigned char value) {
     block->mark = value;
     memset(block->data, value, block->bytes);
@@ -152,7 +152,7 @@ static void* work(void* argument) {
     return NULL;
 }
 
-/* Blocks of one thread are freed by another. */
+/* One thread frees blocks of another. */
 static int shadow(uint64_t seed) {
     static struct worker workers[THREADS];
     int failures = 0;
@@ -234,7 +234,7 @@ static int flat(void) {
     return 0;
 }
 
-/* With MALLOC_CONF=dirty_decay_ms:0, so that no time has to pass. */
+/* The test runs with MALLOC_CONF=dirty_decay_ms:0, so that no time has to pass. */
 static int returned(void) {
     const size_t bytes = (size_t)100 << 20;
     unsigned char* volatile block = malloc(bytes);
@@ -272,7 +272,7 @@ static int dumped(void) {
     return failures;
 }
 
-/* For a heap of 256 MiB. */
+/* The test runs with a heap of 256 MiB. */
 static int locked(void) {
     enum { BLOCK_BYTES = 8 << 20, SLACK_KB = 48 << 10 };
     const long before = resident_kb();

@@ -61,7 +61,7 @@ static bool filled(unsigned char value) {
     return true;
 }
 
-/* A program may use anything in the child of a process with one thread. */
+/* In the child of a process with one thread, a program may use any function. */
 static bool child_can_allocate(void) {
     for (int i = 0; i < BLOCKS; ++i) {
         unsigned char* block = calloc(1, bytes_of(i));
@@ -135,7 +135,7 @@ static int waited(void) {
     return in_heap(blocks[10]) ? 0 : 1;
 }
 
-/* The parent goes on changing its blocks while the child looks at its own. */
+/* The parent goes on changing its blocks while the child looks at its own copies. */
 static int apart(int rounds) {
     allocate_blocks();
     for (int round = 0; round < rounds; ++round) {
@@ -228,7 +228,7 @@ static int closed(void) {
     return apart(2);
 }
 
-/* Lest it writes into its parent's memory. */
+/* The child ends rather than write into its parent's memory. */
 static int no_room(void) {
     const struct rlimit nothing_more = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
     int status = -1;
@@ -261,7 +261,8 @@ static bool vforked(void) {
     return ended_well(second) && filled(1);
 }
 
-/* The brackets: these calls are banned elsewhere, and what is tested here is that they work. */
+/* The names are in brackets since these calls are banned elsewhere; here it is tested that they
+ * work. */
 static int start(void) {
     char* arguments[] = {"true", NULL};
     char line[16] = "";
@@ -289,7 +290,7 @@ static int start(void) {
     return ended_well(spawned) && filled(1) ? 0 : 1;
 }
 
-/* What was freed, purged and used again on the way must not come back as zeros that are none. */
+/* Memory that was freed, purged and used again meanwhile must not be taken for zeros. */
 static int zeros(void) {
     unsigned char* kept = malloc(1 << 20);
 
@@ -311,7 +312,7 @@ static int zeros(void) {
     return kept[0] == 7 ? 0 : 1;
 }
 
-/* Blocks small enough to be kept for reuse for a while. */
+/* The blocks are small enough to be kept for reuse for a while. */
 static int freed(void) {
     enum { COUNT = 24, BYTES = 8 << 20, SLACK_KB = 48 << 10 };
     static unsigned char* kept[COUNT];
@@ -335,7 +336,7 @@ static int freed(void) {
     return ended_well(second) ? 0 : 1;
 }
 
-/* With MALLOC_CONF=dirty_decay_ms:0, so that no time has to pass. */
+/* The test runs with MALLOC_CONF=dirty_decay_ms:0, so that no time has to pass. */
 static int returned(void) {
     const size_t bytes = (size_t)100 << 20;
     unsigned char* volatile block = malloc(bytes);
@@ -422,7 +423,7 @@ static int guarded(void) {
     return ended_well(second) && in_heap(block) ? 0 : 1;
 }
 
-/* Each piece is the start of a block; what lies behind it has never been touched. */
+/* Each piece is the start of a block; the memory behind it has never been touched. */
 static int scattered(int pieces, size_t piece_pages, bool write_holes) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t bytes = piece_pages * page;

@@ -1,4 +1,5 @@
-/* What a process knows of its own heap, from /proc alone: no interface of ours. */
+/* What a process can find out about its own heap from /proc alone, without any interface of
+ * UCG's. */
 #ifndef UCG_TEST_HEAP_MAPS_H_
 #define UCG_TEST_HEAP_MAPS_H_
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Is the address in memory that peers can map? */
+/* Does the address lie in memory that peers can map? */
 static inline bool in_heap(const void* address) {
     FILE* maps = fopen("/proc/self/maps", "re");
     char line[512];
@@ -26,8 +27,8 @@ static inline bool in_heap(const void* address) {
     return found;
 }
 
-/* How many kB of the heap a core file would hold, from VmFlags in smaps ("dd": left out); *holds_p
- * says whether the page at `address` is among them. */
+/* How many kB of the heap a core file would hold, from VmFlags in smaps ("dd" means left out).
+ * *holds_p says whether the page at `address` is among them. */
 static inline long dumped_kb(const void* address, bool* holds_p) {
     FILE* smaps = fopen("/proc/self/smaps", "re");
     char line[512];

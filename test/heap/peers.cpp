@@ -1,5 +1,5 @@
-// Two processes started with libucg_heap.so preloaded, as ranks of a job are: what one of them
-// got from malloc, the other one reads and writes in place through the transport.
+// Two processes are started with libucg_heap.so preloaded, as ranks of a job are. Memory that one
+// of them got from malloc is read and written in place by the other one through the transport.
 //
 // Without an argument the program starts itself twice and reports.
 #include <array>
@@ -36,7 +36,7 @@ constexpr std::array<Rank, 2> kRanks = {0, 1};
         }                                                                                          \
     } while (false)
 
-/// Both sides send and receive: an exchange and a barrier.
+/// Exchanges a value. Both sides send and receive, so it is a barrier as well.
 template <typename T>
 bool swap_with_peer(int socket, const T& mine, T& theirs) {
     return ::send(socket, &mine, sizeof(T), MSG_NOSIGNAL) == sizeof(T) &&
@@ -66,7 +66,8 @@ bool holds(const std::byte* data, int value) {
 int run_rank(int rank, int socket) {
     auto heap = ucg::shm::Heap::create({});
     REQUIRE_THAT(heap.ok() && (*heap)->serves_malloc());
-    // What the program allocated is there; a second heap of the process has a segment of its own.
+    // The program's allocations are there already; a second heap of the process has a segment of
+    // its own.
     auto second = ucg::shm::Heap::create({});
     REQUIRE_THAT(second.ok() && !(*second)->serves_malloc());
 

@@ -1,5 +1,5 @@
-// What a group of several programs says that algorithms of nonblocking calls cost
-// (ucg_group_explain): prices.py holds it against what ucg_plan says of the same ranks.
+// Prints the costs that a group of several programs has for the algorithms of nonblocking calls
+// (ucg_group_explain). prices.py compares them with the output of ucg_plan for the same ranks.
 //
 // usage: prices RANKS COLLECTIVE BYTES
 #include <chrono>
@@ -52,7 +52,7 @@ std::string explain(const ForkedRank& rank, const std::string& collective, std::
     return told ? "" : "ucg_group_explain() failed";
 }
 
-/// Programs of their own, which this one starts: a forked child has no malloc that peers reach.
+/// Starts this program again, since a forked child has no malloc that peers reach.
 void start(Child& child, int rank, char** argv) {
     int pair[2] = {-1, -1};
     UCG_ASSERT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);

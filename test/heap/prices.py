@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What algorithms cost is the same in a program and in ucg_plan --unbound, with the same facts:
-buffers in the shared heap and outside it, ranks that have a CPU each and ranks that share them.
+"""The costs of algorithms are the same in a program and in ucg_plan --unbound for the same facts:
+buffers in the shared heap and outside it, ranks that have a CPU each and ranks that share CPUs.
 
 usage: prices.py LIBRARY PROGRAM UCG_PLAN PROFILE
 """
@@ -14,7 +14,8 @@ LIBRARY, PROGRAM, PLAN, PROFILE = sys.argv[1:]
 
 
 def run(command, **environment):
-    # A profile that was measured: no start looks how fast the kernel copies.
+    # The profile is marked as measured, so no process measures at its start how fast the kernel
+    # copies.
     done = subprocess.run(command, env={**os.environ, "UCG_PROFILE": PROFILE, **environment},
                           capture_output=True, text=True, timeout=120, check=False)
     if done.returncode != 0:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that know nothing of the project, with libucg_heap.so preloaded: right, quiet, and where
-the system gives too little, told so in one line.
+"""Programs that know nothing of UCG, run with libucg_heap.so preloaded: they compute correctly and
+print nothing more, except for one line where the system gives too little.
 
 usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM STACKS-PROGRAM
 """
@@ -17,7 +17,7 @@ LIBRARY, ALLOCATIONS, FORKS, STACKS = sys.argv[1:5]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
-AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # So long does jemalloc keep what is freed.
+AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # This is how long jemalloc keeps freed memory.
 NO_MEMORY = "a forked child gets no memory of its own and ends"
 ON_HEAP_STACK = "on a stack in a large block"
 IN_HEAP_THREAD = "fork() fails in a thread whose stack lies in a large block"
@@ -26,7 +26,7 @@ failures = 0
 
 
 def run(command, limits=None, environment=None, preload=LIBRARY, **options):
-    """Runs a program with the library; `limits` are resource limits of its process."""
+    """Runs a program with the library; `limits` are the resource limits of its process."""
     def set_limits():
         for kind, value in (limits or {}).items():
             resource.setrlimit(kind, (value, value))
@@ -59,7 +59,7 @@ def ordinary_programs():
 
 
 def sorting():
-    """Threads, large blocks, a file."""
+    """A program with threads, large blocks and a file."""
     rng = random.Random(7)
     lines = [f"{rng.getrandbits(64):020d}" for _ in range(150000)]
     with tempfile.NamedTemporaryFile("w+") as file:
@@ -93,14 +93,14 @@ print('done')
 
 
 def exec_starts_afresh():
-    """The heap of the program before is closed; the new one has its own."""
+    """exec() closes the heap of the earlier program; the new program has its own."""
     script = "ls -l /proc/self/fd; exec ls -l /proc/self/fd"
     job = run(["bash", "-c", script])
     expect(job.returncode == 0 and job.stdout.count("memfd:ucg") == 2, "exec", job)
 
 
 def nothing_left_after_kill():
-    """The memory is anonymous: no file stays, whatever ends the process."""
+    """The memory is anonymous, so no file stays, however the process ends."""
     before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
     job = run([sys.executable, "-c",
                "import os; x = bytearray(8 << 20); os.kill(os.getpid(), 9)"])
@@ -124,7 +124,7 @@ def small_limits():
 
 
 def full_heap():
-    """Beyond the heap's end a program goes on with ordinary memory."""
+    """When the heap is full, a program goes on with ordinary memory."""
     job = run([ALLOCATIONS, "shadow", "5"], {resource.RLIMIT_FSIZE: 32 << 20})
     expect_one_line("a heap of 32 MiB", job, FULL)
     job = run([FORKS, "apart"], {resource.RLIMIT_FSIZE: 17 << 20})
@@ -132,8 +132,8 @@ def full_heap():
 
 
 def run_with_memory(available_kb, command, environment=None):
-    """/proc/meminfo of another machine lies over this one's, in a mount namespace. None where there
-    are no such namespaces."""
+    """Runs with a /proc/meminfo of another machine mounted over this one's, in a mount
+    namespace. Returns None where there are no such namespaces."""
     with tempfile.NamedTemporaryFile("w", prefix="meminfo") as meminfo:
         meminfo.write(f"MemTotal: 8192000 kB\nMemFree: {available_kb} kB\n"
                       f"MemAvailable: {available_kb} kB\n")
@@ -148,7 +148,8 @@ def run_with_memory(available_kb, command, environment=None):
 
 
 def scarce_memory():
-    """Where a copy of the large blocks does not fit, a child goes without, and one line says so."""
+    """Where there is no memory for a copy of the large blocks, a child has none of them, and one
+    line says so."""
     forks = [["waited"], ["zeros"], ["returned"], ["scattered", "40000", "1"]]
     for kb, command in [(1200, [FORKS, *what]) for what in forks] + \
                        [(1200, [STACKS, "coroutine"]), (1200, [STACKS, "handler"]),
@@ -161,7 +162,8 @@ def scarce_memory():
 
 
 def locked_memory():
-    """mlockall() does not fill the segment's holes with pages, nor a child's."""
+    """mlockall() does not fill the holes of the segment with pages, neither in the process nor
+    in a child."""
     limits = {resource.RLIMIT_FSIZE: 256 << 20}
     job = run([ALLOCATIONS, "locked"], limits)
     if job.returncode == SKIPPED:
@@ -171,12 +173,12 @@ def locked_memory():
 
 
 def no_room_for_a_copy():
-    """A child that could only have its parent's memory ends, and the parent goes on."""
+    """A child that could only share its parent's memory ends, and the parent goes on."""
     expect_one_line("no room for a copy", run([FORKS, "no_room"]), NO_MEMORY)
 
 
 def stacks_that_malloc_gave():
-    """A fork that cannot be right does not happen, and one line says so."""
+    """A fork() that could not work correctly fails, and one line says so."""
     expect_one_line("a thread's stack", run([STACKS, "thread"]), IN_HEAP_THREAD)
     job = run([STACKS, "daemon"])
     expect(job.returncode == -signal.SIGABRT and job.stderr.count("\n") == 1

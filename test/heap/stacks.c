@@ -38,7 +38,7 @@ static bool holds(const unsigned char* data, size_t bytes, unsigned char value) 
     return data[0] == value && memcmp(data, data + 1, bytes - 1) == 0;
 }
 
-/* Neither compiler nor frame is shared with the caller. */
+/* The function shares neither a frame nor the compiler's knowledge with its caller. */
 __attribute__((noinline)) static pid_t fork_below(void) {
     volatile unsigned char deeper[FRAME_BYTES];
     pid_t second;
@@ -57,10 +57,12 @@ static bool can_fork(void) {
     return ended_well(second);
 }
 
-/* Both go on at once: the child looks at its frames when the parent has changed its own. */
+/* Parent and child go on at once: the child looks at its frames after the parent has changed its
+ * own. */
 static void fork_here(void) {
     unsigned char frame[FRAME_BYTES];
-    unsigned char* volatile mine = frame; /* Volatile: what a child changes, a compiler may miss. */
+    /* It is volatile, since the compiler does not know that a child changes it. */
+    unsigned char* volatile mine = frame;
     int ends[2] = {-1, -1};
     char token = 0;
     pid_t second;

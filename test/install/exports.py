@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What the built libraries show to others: exports.py HEADER LIBUCG LIBUCG_UCX [COMPONENT].
 
-Libraries of a program share one space of names, and Open MPI opens components into it: whatever
-else they showed could stand before somebody's function, or become part of the interface by use.
+The libraries of a program share one space of names, and Open MPI opens its components in that
+space. Any other name that they exported could take the place of another library's function, or
+become part of the interface by use.
 """
 
 import re
@@ -11,7 +12,7 @@ import sys
 
 
 def shown(library):
-    """Names of what it defines, without versions."""
+    """The names that a library defines and exports, without versions."""
     output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
                             check=True).stdout
     names = [line.split()[-1] for line in output.splitlines()]
@@ -20,18 +21,19 @@ def shown(library):
 
 
 def declared(header):
-    """Functions that <ucg/ucg.h> declares and does not define, and its data."""
+    """The functions and the data that <ucg/ucg.h> declares and does not define."""
     with open(header, encoding="utf-8") as stream:
         text = re.sub(r"/\*.*?\*/", "", stream.read(), flags=re.DOTALL)
     text = re.sub(r"^ *#(?:.*\\\n)*.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"^static inline [^;{]*\{.*?^\}", "", text, flags=re.DOTALL | re.MULTILINE)
-    # Parameters have no brackets of their own.
+    # Parameters have no parentheses of their own.
     return set(re.findall(r"\b(ucg_\w+)\([^()]*\);", text))
 
 
 def library_names(header):
-    """What libucg shows."""
-    # Of the header of 0.1, for programs built with it; and an address, declared in ucg_calls.h.
+    """The names that libucg should export."""
+    # These are functions of API 0.1's header, for programs built with it, and an address declared
+    # in ucg_calls.h.
     return declared(header) | {"ucg_context_create", "ucg_group_query", "ucg_in_place"}
 
 

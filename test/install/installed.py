@@ -15,7 +15,8 @@ INSIDE = "--inside"
 
 
 def run(command, environment=None):
-    """What a command prints; fails loudly. Errors are part of it: Open MPI prints there."""
+    """Returns what a command prints on both streams, since Open MPI prints to standard error;
+    raises on failure."""
     done = subprocess.run(command, env=dict(os.environ, **(environment or {})), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
     if done.returncode != 0:
@@ -89,9 +90,9 @@ def check_tools():
 
 
 def inside(build):
-    """With this mount namespace to itself."""
+    """Runs with this mount namespace to itself."""
     with tempfile.TemporaryDirectory(prefix="ucg-installed-") as folder:
-        # An overlay cannot have its upper folder on an overlay.
+        # An overlay cannot have its upper folder on another overlay.
         run(["mount", "-t", "tmpfs", "ucg", folder])
         for name in ("upper", "work"):
             os.mkdir(os.path.join(folder, name))

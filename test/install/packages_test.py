@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""debian/ is in step with the rest of the tree: packages_test.py BUILD. Builds no package.
+"""debian/ agrees with the rest of the tree: packages_test.py BUILD. The test builds no package.
 
 test/cluster/new_user.sh builds, installs and purges them.
 """
@@ -32,17 +32,17 @@ def introspect(what):
 
 
 def installed():
-    """Files that an installation has, as a package would hold them."""
+    """The files of an installation, at the places where a package would have them."""
     prefix = next(option["value"] for option in introspect("--buildoptions")
                   if option["name"] == "prefix")
     for path in introspect("--installed").values():
-        # The component's folder is Open MPI's, below /usr whatever the prefix.
+        # The component's folder is Open MPI's, which is below /usr whatever the prefix is.
         below = path.removeprefix(prefix) if path.startswith(prefix + "/") else path[len("/usr"):]
         yield "usr" + below
 
 
 def patterns():
-    """(package's file, pattern) of all that says what goes where."""
+    """(package's file, pattern) of all lines that say which file goes where."""
     for path in sorted(DEBIAN.iterdir()):
         if path.suffix in (".install", ".docs", ".examples") or path.name == "not-installed":
             for line in path.read_text(encoding="utf-8").splitlines():
@@ -101,7 +101,8 @@ class Packages(unittest.TestCase):
             if line and not line.startswith("#"):
                 group, package = line.split()
                 groups.setdefault(group, set()).add(package)
-        # A checkout needs git, a source package does not; of debhelper there are virtual packages.
+        # A checkout needs git, a source package does not; debhelper is required by virtual
+        # packages.
         self.assertLessEqual(groups["build"] - {"git"}, needs)
         virtual = {"debhelper-compat": "debhelper", "dh-sequence-python3": "dh-python"}
         self.assertLessEqual({virtual.get(name, name) for name in needs},

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Spack's recipe against what Meson and Debian's list know.
+"""Checks Spack's recipe against Meson's options and Debian's list of packages.
 
-Spack itself is not here. A module in its place records what the recipe says, as Spack would read
-it: so names of options, their values, and dependencies are checked, and that the file is Python.
+The test does not need Spack. A module in its place records what the recipe says, as Spack would
+read it. So the names of options, their values and the dependencies are checked, and that the file
+is Python.
 """
 
 import itertools
@@ -15,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECIPE = "tools/packaging/spack/packages/ucg/package.py"
-# Debian's packages of the group build, and Spack's for them; None: not of a build by Spack.
+# Debian's packages of the group "build" and Spack's packages for them; None: a build by Spack needs
+# none.
 NAMES = {
     "g++": "cxx", "git": None, "libcli11-dev": "cli11", "libevent-dev": None,
     "libfmt-dev": "fmt", "libhwloc-dev": "hwloc", "libhwy-dev": "highway",
@@ -23,7 +25,7 @@ NAMES = {
     "libtomlplusplus-dev": "tomlplusplus", "libucx-dev": "ucx", "meson": "meson",
     "ninja-build": "ninja", "nlohmann-json3-dev": "nlohmann-json", "pkg-config": "pkgconfig",
 }
-MORE = {"c", "catch2", "python", "simgrid"}  # C's compiler, and what is for options alone.
+MORE = {"c", "catch2", "python", "simgrid"}  # The C compiler, and packages that only options need.
 DIRECTIVES = ("version", "variant", "depends_on", "conflicts", "license")
 
 
@@ -33,7 +35,7 @@ class Version(str):
 
 
 class Spec:
-    """A choice of variants."""
+    """A choice of variants, as Spack passes it."""
 
     def __init__(self, chosen):
         self.chosen = chosen

@@ -1,9 +1,10 @@
 /*
  * absent: a rank that computes between the start of a nonblocking collective and its wait, and
- * calls nothing of MPI's meanwhile, keeps nobody waiting, and finds its result there.
+ * calls no function of MPI meanwhile, keeps no other rank waiting, and finds its result there.
  *
- * Ranks tell one another where they are by numbers in a shared window, not by messages: the one
- * that is elsewhere looks at these alone, as long as the others have no result, 60 s at the most.
+ * Ranks tell one another where they are by numbers in a shared window, not by messages: the rank
+ * that is elsewhere looks only at these numbers, until the others have their results, for 60 s at
+ * most.
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,9 +20,10 @@ static const char* const names[FUNCTIONS] = {"ibcast", "ireduce", "iallreduce", 
 
 static int rank;
 static int size;
-static long* ours;           /* What this rank gives, */
-static long* theirs;         /* and gets. */
-static _Atomic int* arrived; /* In the window: how many ranks have begun, and have ended. */
+static long* ours;   /* This rank's input. */
+static long* theirs; /* This rank's result. */
+/* In the window: how many ranks have begun, and how many have ended. */
+static _Atomic int* arrived;
 
 static void start(int which, MPI_Request* request) {
     const MPI_Comm comm = MPI_COMM_WORLD;

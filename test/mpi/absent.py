@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the program of ranks that compute: see absent.c.
+"""Runs the program in which one rank computes meanwhile: see absent.c.
 
 usage: absent.py COMPONENT-FOLDER PROGRAM RANKS...
 """
@@ -20,7 +20,8 @@ def main():
         job = launcher.run(count, [program], mca, timeout=200)
         checks.expect(job.status == 0 and "absent ok" in job.output,
                       f"{count} ranks: status {job.status}\n{job.output[-3000:]}")
-        # Open MPI's own MPI_Iallreduce are passed on, while it makes the window's communicator.
+        # Open MPI calls MPI_Iallreduce itself while it makes the window's communicator; these calls
+        # are passed on.
         served = {name for name, (taken, passed) in mpirun.counters(job.output).items()
                   if taken > 0 and (passed == 0 or name == "iallreduce")}
         checks.expect(served >= FUNCTIONS, f"{count} ranks: not served: {FUNCTIONS - served}")

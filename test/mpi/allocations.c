@@ -1,11 +1,11 @@
 /*
- * What starts of nonblocking and persistent collectives, and the waits for them, allocate once each
- * has been made some times: UCG nothing. The C library's functions are replaced by ones that look
- * whose code called them. Prints "allocations ok" from rank 0.
+ * How much the starts of nonblocking and persistent collectives, and the waits for them, allocate
+ * once each call has been made a few times: UCG must allocate nothing. The C library's functions
+ * are replaced by functions that look whose code called them. Prints "allocations ok" from rank 0.
  *
- * How many of one kind are outstanding at once, and so what they need, depends on who is late. So
- * each rank in turn is, before anything counts, for more calls than what has room with it and are
- * outstanding later.
+ * How many collectives of one kind are outstanding at once, and so what they need, depends on which
+ * rank is late. So before anything counts, each rank in turn is late, once for more calls than have
+ * room with it, and once for more calls than are outstanding later.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,23 +22,24 @@
 
 enum {
     RANKS_MAX = 8,
-    COUNT_MAX = 4000, /* Of ints to a block. */
+    COUNT_MAX = 4000, /* The number of ints of a block. */
     OUTSTANDING = 5,
     OUTSTANDING_BEFORE = 40, /* Sixteen messages have room with a rank that is late. */
-    ROUNDS = 12,             /* More calls than what has no room to be sent waits for. */
+    /* These are more calls than a message that has no room has to wait for. */
+    ROUNDS = 12,
     LATE_US = 3000,
     FRAMES_MAX = 24
 };
 
 /* ------------------------------------------------------------------ who allocates */
 
-/* Within the C library. */
+/* These are the C library's own functions. */
 extern void* __libc_malloc(size_t bytes);
 extern void* __libc_calloc(size_t count, size_t bytes);
 extern void* __libc_realloc(void* old, size_t bytes);
 extern void* __libc_memalign(size_t alignment, size_t bytes);
 
-/* Of this thread. */
+/* Does this thread count allocations? */
 static __thread int counts;
 static int allocations;
 static void* first_caller;
@@ -54,7 +55,7 @@ static int begins_with(const char* text, const char* begin) {
     return 0 == strncmp(text, begin, strlen(begin));
 }
 
-/** What allocates on behalf of its caller. */
+/** Is this a library that allocates on behalf of its caller? */
 static int is_runtime(const char* library) {
     return begins_with(library, "libc.") || begins_with(library, "libstdc++.") ||
            begins_with(library, "ld-linux") || begins_with(library, "allocations");
@@ -69,7 +70,7 @@ static void note(void) {
     if (0 == counts) {
         return;
     }
-    counts = 0; /* Looking allocates, too, the first time. */
+    counts = 0; /* The first look allocates, too. */
     const int depth = backtrace(frames, FRAMES_MAX);
     for (int i = 0; i < depth; i++) {
         const char* library = library_of(frames[i]);
@@ -129,7 +130,7 @@ typedef struct {
     int* receive[OUTSTANDING_BEFORE];
     int counts[RANKS_MAX];
     int displs[RANKS_MAX];
-    int bytes[RANKS_MAX]; /* The same places in bytes, for the calls with a type for each block. */
+    int bytes[RANKS_MAX]; /* The same places in bytes, for calls with a type for each block. */
     MPI_Aint places[RANKS_MAX];
     MPI_Datatype types[RANKS_MAX];
 } arguments_t;
@@ -142,7 +143,7 @@ typedef struct {
 #define W_IN send, a->counts, a->bytes, a->types
 #define W_OUT receive, a->counts, a->bytes, a->types
 
-/** All functions, with their arguments but for communicator and request. */
+/** All functions with their arguments, except for the communicator and the request. */
 #define FOR_EACH_CALL(X)                                                                           \
     X(bcast, Bcast, send, a->count, a->type, a->root)                                              \
     X(reduce, Reduce, REDUCED, a->root)                                                            \
@@ -208,7 +209,7 @@ enum { CALLS = sizeof calls / sizeof calls[0] };
 
 /* ------------------------------------------------------------------ rounds */
 
-/** So many at once, in one form or the other. */
+/** Runs so many calls at once, nonblocking or persistent. */
 static void run(arguments_t* a, int call, int persistent, MPI_Request* requests, int count) {
     for (int i = 0; i < count; i++) {
         if (persistent) {
@@ -227,10 +228,10 @@ static void run_rounds(arguments_t* a, int call, int persistent, MPI_Request* re
     }
 }
 
-/** Returns what UCG has allocated. */
+/** Returns how often UCG has allocated. */
 static int measure(arguments_t* a, int call, int persistent) {
     MPI_Request requests[OUTSTANDING_BEFORE];
-    /* What is persistent has what it needs for itself. */
+    /* A persistent call already has what it needs. */
     const int before = persistent ? OUTSTANDING : OUTSTANDING_BEFORE;
     for (int i = 0; i < OUTSTANDING && persistent; i++) {
         calls[call].init(a, i, &requests[i]);
@@ -242,11 +243,12 @@ static int measure(arguments_t* a, int call, int persistent) {
         if (late == world_rank) {
             usleep(LATE_US);
         }
-        run(a, call, persistent, requests, before); /* All wait that wait for that rank. */
+        /* Every call that depends on that rank waits for it. */
+        run(a, call, persistent, requests, before);
         if (late == world_rank) {
             usleep(LATE_US);
         }
-        run_rounds(a, call, persistent, requests); /* All wait that wait for room only. */
+        run_rounds(a, call, persistent, requests); /* Only the calls that have no room wait. */
     }
     MPI_Barrier(MPI_COMM_WORLD);
     allocations = 0;
@@ -279,7 +281,7 @@ static void measure_all(arguments_t* a, const char* what, int* wrong) {
     }
 }
 
-/** The first int of each pair. */
+/** Adds the first int of each pair. */
 static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
     (void)type;
     for (int i = 0; i < *count; i++) {
@@ -287,7 +289,7 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
     }
 }
 
-/** Blocks lie in descending order, one after the other. */
+/** The blocks lie in descending order, one after another. */
 static void set_count(arguments_t* a, int count, MPI_Datatype type, int ints) {
     a->count = count;
     a->type = type;
@@ -300,7 +302,7 @@ static void set_count(arguments_t* a, int count, MPI_Datatype type, int ints) {
     }
 }
 
-/** All in a ring of processes, which has neighbours, too. */
+/** Measures all calls on a ring of processes, which has neighbours, too. */
 static int measure_types(arguments_t* a) {
     int wrong = 0;
     MPI_Datatype gapped;
@@ -327,7 +329,7 @@ int main(int argc, char** argv) {
     int wrong;
     void* frame;
     MPI_Init(&argc, &argv);
-    (void)backtrace(&frame, 1); /* Loads what it needs. */
+    (void)backtrace(&frame, 1); /* This loads the library that backtrace() needs. */
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world_size);
     if (world_size > RANKS_MAX) {
@@ -339,7 +341,7 @@ int main(int argc, char** argv) {
         a.receive[i] = calloc((size_t)RANKS_MAX * COUNT_MAX, sizeof(int));
     }
     MPI_Cart_create(MPI_COMM_WORLD, 1, &world_size, &periodic, 0, &a.comm);
-    MPI_Barrier(a.comm); /* From here on UCG serves it. */
+    MPI_Barrier(a.comm); /* From here on UCG serves the communicator. */
     wrong = measure_types(&a);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Comm_free(&a.comm);

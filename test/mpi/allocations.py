@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the program that looks who allocates: see allocations.c.
+"""Runs the program that finds out who allocates: see allocations.c.
 
 usage: allocations.py COMPONENT-FOLDER PROGRAM RANKS...
 """
@@ -14,12 +14,13 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
-        # Through UCX what comes before it is awaited has memory of its own.
+        # Over UCX, a message that comes before its receive has memory of its own.
         mca = {"coll_ucg_tls": "shm", "coll_ucg_verbose": "1"}
         job = launcher.run(count, [program], mca, timeout=200)
         checks.expect(job.status == 0 and "allocations ok" in job.output,
                       f"{count} ranks: status {job.status}\n{job.output[-3000:]}")
-        # All 22 functions in both forms, besides the two blocking ones of the program itself.
+        # All 22 functions in both forms are served, besides the two blocking ones of the program
+        # itself.
         served = {name for name, (taken, _) in mpirun.counters(job.output).items() if taken > 0}
         checks.expect(len(served) >= 44, f"{count} ranks: served: {sorted(served)}")
     checks.end()

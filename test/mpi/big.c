@@ -1,7 +1,7 @@
 /*
- * More than 2^31 bytes, and blocks that lie beyond them, in every collective and form. Two ranks,
- * each with one buffer of somewhat more than 2 GiB, which is read and written in place; "big ok"
- * from rank 0. usage: big FORM (blocking, nonblocking or persistent).
+ * More than 2^31 bytes, and blocks that lie beyond them, in every collective and form. There are
+ * two ranks, each with one buffer of somewhat more than 2 GiB, which is read and written in place.
+ * Rank 0 prints "big ok". usage: big FORM (blocking, nonblocking or persistent).
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,15 +12,15 @@
 #include "forms.h"
 #include "persistent.h"
 
-/* In words of 8 bytes. */
+/* The lengths are in words of 8 bytes. */
 #define HALF ((1 << 27) + 3)
 #define WHOLE (2 * HALF)
-#define FAR_AWAY (1 << 28) /* Beyond 2^31 bytes. */
+#define FAR_AWAY (1 << 28) /* This is beyond 2^31 bytes. */
 
 static int rank;
 static form_t wanted;
-static MPI_Comm comm;   /* Of both ranks; for neighbourhoods a ring. */
-static uint64_t* words; /* WHOLE of them. */
+static MPI_Comm comm;   /* It has both ranks; it is a ring, for neighbourhood collectives. */
+static uint64_t* words; /* The buffer has WHOLE words. */
 
 static void require(int condition, const char* what) {
     if (!condition) {
@@ -29,7 +29,7 @@ static void require(int condition, const char* what) {
     }
 }
 
-/** A call whose last argument is the communicator, in the form that is wanted. */
+/** Makes a call, whose last argument is the communicator, in the form that is wanted. */
 #define CALL(name, ...)                                                                            \
     do {                                                                                           \
         MPI_Request request;                                                                       \
@@ -46,7 +46,7 @@ static void require(int condition, const char* what) {
         }                                                                                          \
     } while (0)
 
-/* MPI writes these with a small letter. */
+/* MPI spells these names with a small letter. */
 #define MPI_IAllgather_ MPI_Iallgather
 #define MPI_IAllgatherv_ MPI_Iallgatherv
 #define MPI_IAllreduce_ MPI_Iallreduce
@@ -65,7 +65,8 @@ static void require(int condition, const char* what) {
 #define MPI_IScatter_ MPI_Iscatter
 #define MPI_IScatterv_ MPI_Iscatterv
 
-/** What a rank contributes at a place; no two places near one another have the same. */
+/** The value that a rank contributes at a place; no two places near each other have the same
+ * one. */
 static uint64_t value(int of, size_t place) {
     return (place + 1) * 0x9e3779b97f4a7c15U + (uint64_t)of;
 }
@@ -76,7 +77,7 @@ static void fill(size_t first, size_t count, int of) {
     }
 }
 
-/** Are `count` words from `first` on those of rank `of` from `place` on? */
+/** Do the `count` words from `first` on hold those of rank `of` from `place` on? */
 static int holds(size_t first, size_t count, int of, size_t place) {
     for (size_t i = 0; i < count; i++) {
         if (words[first + i] != value(of, place + i)) {
@@ -181,7 +182,7 @@ static void far_blocks(void) {
             "alltoallv");
 }
 
-/** Each rank is the other's neighbour on both sides. */
+/** Each rank is the other rank's neighbour on both sides. */
 static void far_neighbors(void) {
     uint64_t mine[2 * FEW];
     fill_blocks();
@@ -193,9 +194,9 @@ static void far_neighbors(void) {
             "neighbor_alltoallv");
 }
 
-/** MPI_Alltoallw has displacements in bytes, as ints: what goes further is the extent. */
+/** The displacements of MPI_Alltoallw are ints in bytes, so only extents can reach further. */
 static void far_elements(void) {
-    enum { STRIDE = 1 << 25, COUNT = 9 }; /* The last lies at 2^28 words. */
+    enum { STRIDE = 1 << 25, COUNT = 9 }; /* The last one lies at 2^28 words. */
     MPI_Datatype strided;
     MPI_Type_create_resized(MPI_UINT64_T, 0, STRIDE * sizeof(uint64_t), &strided);
     MPI_Type_commit(&strided);
@@ -217,8 +218,8 @@ static void far_elements(void) {
 
 /* ------------------------------------------------------------------ packing */
 
-/** Elements of a page each, of which the root's overlap, so that 2 GiB are packed out of little
- *  memory. */
+/** The elements are a page each. The root's overlap, so that 2 GiB are packed out of little
+ * memory. */
 static void packed(void) {
     enum { PAGE = 512, PAGES = WHOLE / PAGE };
     MPI_Datatype page, sliding;
@@ -235,7 +236,7 @@ static void packed(void) {
     MPI_Type_free(&page);
 }
 
-/** Many elements: more than 2^31 of MPI_BYTE, by a type of some. */
+/** Broadcasts more than 2^31 elements of MPI_BYTE by a type that has many of them. */
 static void bytes(void) {
     MPI_Datatype some;
     MPI_Type_contiguous(1 << 20, MPI_BYTE, &some);
@@ -276,7 +277,7 @@ static int holds_combined(size_t first, size_t count, size_t place) {
     return 1;
 }
 
-/** More than 2^31 elements, of a byte. */
+/** Sends more than 2^31 elements of one byte each. */
 static void many(void) {
     const MPI_Count counts[2] = {BYTES - (MPI_Count)sizeof *words, sizeof *words};
     const MPI_Aint places[2] = {0, counts[0]};

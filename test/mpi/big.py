@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Collectives of more than 2^31 bytes in every form: see big.c. They take some 5 GiB of memory over
-shared memory, 9 over UCX, and some minutes: they run where somebody asks for them (UCG_TEST_BIG=1)
-and the memory is there.
+shared memory, 9 over UCX, and some minutes. So they run only if UCG_TEST_BIG=1 is set and there is
+that much memory.
 
 usage: big.py COMPONENT-FOLDER PROGRAM
 """
@@ -31,14 +31,14 @@ def main():
         sys.exit(mpirun.SKIPPED)
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
-    # Between two ranks of a host UCX carries everything where shared memory is not allowed.
+    # Where shared memory is not allowed, UCX carries everything between two ranks of a host.
     for form, tls in (("blocking", "shm"), ("nonblocking", "shm"), ("persistent", "shm"),
                       ("blocking", "ucx")):
         job = launcher.run(2, [program, form],
                            {"coll_ucg_verbose": "1", "coll_ucg_tls": tls}, timeout=240)
         checks.expect(job.status == 0 and "big ok" in job.output,
                       f"{form} over {tls}: status {job.status}\n{job.output[-3000:]}")
-        # Some of MPI_Iallreduce are Open MPI's own, by which it makes communicators.
+        # Open MPI makes communicators with some calls of MPI_Iallreduce, which are its own.
         passed_on = {name: count for name, count in mpirun.counters(job.output).items()
                      if count[1] and name != "iallreduce"}
         checks.expect(not passed_on, f"{form} over {tls}: passed on: {passed_on}")

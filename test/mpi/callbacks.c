@@ -1,7 +1,7 @@
 /*
- * Code of the program that Open MPI calls while a nonblocking collective ends, and that waits for
- * other collectives: the function that deletes an attribute of a datatype which the call has held.
- * With Open MPI's own component these programs do not end.
+ * Functions of the program that Open MPI calls while a nonblocking collective ends, and that wait
+ * for other collectives: here the function that deletes an attribute of a datatype which the call
+ * has held. With Open MPI's own component these programs do not end.
  *
  * usage: callbacks types|first_types
  */
@@ -23,10 +23,10 @@ static void require(int condition, const char* what) {
 
 /* ------------------------------------------------------------------ datatypes */
 
-/** What an attribute's deletion waits for. */
+/** What the deletion of an attribute waits for. */
 typedef struct {
     MPI_Comm comm;
-    MPI_Request* other; /**< May have ended together with the call that held the type. */
+    MPI_Request* other; /**< It may have ended together with the call that held the type. */
     int blocking;
     int deleted;
 } waited_t;
@@ -59,7 +59,7 @@ static void gather_with_freed_type(int keyval, MPI_Comm comm, waited_t* waited) 
     MPI_Type_contiguous(1, MPI_INT, &type);
     MPI_Type_commit(&type);
     MPI_Type_set_attr(type, keyval, waited);
-    if (rank == 0) { /* Comes when the others have freed the type. */
+    if (rank == 0) { /* Rank 0 comes when the others have freed the type. */
         for (int i = 1; i < size; i++) {
             MPI_Recv(NULL, 0, MPI_INT, i, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
@@ -83,7 +83,7 @@ static void gather_with_freed_type(int keyval, MPI_Comm comm, waited_t* waited) 
     free(all);
 }
 
-/** `fresh`: the first calls of the communicators are these. */
+/** With `fresh` these are the first calls of their communicators. */
 static void types(int fresh) {
     int keyval;
     MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, wait_for_others, &keyval, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts what a communicator costs that has made a few short collectives, and prints it; and has
-many share memory.
+"""Counts and prints the memory of a communicator that has run a few short collectives; and checks
+that many communicators can share memory.
 
 usage: communicators.py COMPONENT-FOLDER COMMBENCH RANKS...
 """
@@ -10,13 +10,13 @@ import sys
 
 import mpirun
 
-# More than Open MPI alone takes, in KiB: at first, and for each rank. Each somewhat above what was
-# counted of 2 to 16 ranks.
+# The limits in KiB beyond what Open MPI alone takes: one part at first, and one for each rank. Each
+# is somewhat above what was measured with 2 to 16 ranks.
 KIB_MAX = {"shared files": (12, 2.0), "private memory": (14, 1.0), "page tables": (2, 0.8)}
 
 
 def count(checks, launcher, program, ranks, mca=None):
-    """KiB per rank and communicator, by what they are."""
+    """The KiB per rank and communicator, by kind of memory."""
     job = launcher.run(ranks, [program, "--cycles", "20", "--repetitions", "3", "--live", "16"],
                        mca)
     print(job.output, flush=True)
@@ -37,7 +37,8 @@ def check(checks, launcher, program, ranks):
 
 
 def check_many(checks, launcher, program):
-    """So many that each could not have the address space that few have: all share memory."""
+    """There are so many communicators that none could have as much address space as few have;
+    all share memory."""
     ranks, live, heap_mib, mib_of_few = 4, 600, 256, 0.9
     checks.expect(live * mib_of_few > 2 * heap_mib, "that is room for all")
     job = launcher.run(ranks, [program, "--cycles", "1", "--repetitions", "1", "--live", str(live)],

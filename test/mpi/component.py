@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the Open MPI component as its users meet it: parameters, counters, refusals, leftovers.
+"""Checks the Open MPI component as users see it: parameters, counters, refusals, leftovers.
 
 usage: component.py COMPONENT-FOLDER LIFECYCLE-PROGRAM REPETITIONS-PROGRAM OTHER-SERIES-LIBRARY
                     OTHER-VERSION-LIBRARY FAILING-PMIX-LIBRARY
@@ -51,7 +51,8 @@ def check_switches(checks, launcher, program):
 
 
 def check_setup_after(checks, launcher, program):
-    """The first collectives of each communicator go to others: here five of its twelve."""
+    """The first collectives of each communicator go to other components: here five of its
+    twelve."""
     mca = {"coll_ucg_verbose": "1", "coll_ucg_setup_after": "5"}
     job = launcher.run(3, [program, "crowd"], mca)
     counted = mpirun.counters(job.output)
@@ -71,7 +72,7 @@ def check_setup_after(checks, launcher, program):
 
 
 def check_other_host(checks, launcher, program):
-    """With the basic component the previous allgather calls our own functions during set-up."""
+    """With the basic component, the earlier allgather calls UCG's own functions during set-up."""
     job = launcher.run(3, [program, "use"],
                        {"coll_ucg_verbose": "1", "coll": "ucg,basic,libnbc,self,inter"})
     checks.expect(job.status == 0, job.output)
@@ -79,8 +80,8 @@ def check_other_host(checks, launcher, program):
 
 
 def wrapped(checks, launcher, program, what, mca):
-    """A run under a component that acts on whatever serves a collective; None where that one does
-    not work without UCG either (coll/sync of Open MPI 6.0.0a1 crashes)."""
+    """A run under a component that wraps whichever component serves a collective; None where
+    that one does not work without UCG either (coll/sync of Open MPI 6.0.0a1 crashes)."""
     if (mpirun.series() >= (6, 0)
             and launcher.run(3, [program, "sync"], {**mca, "coll": "^ucg"}).status != 0):
         print(f"skipped: {what} of this Open MPI does not work", flush=True)
@@ -93,7 +94,7 @@ def wrapped(checks, launcher, program, what, mca):
 
 
 def check_wrappers(checks, launcher, program):
-    """Components that act on whatever serves a collective: here UCG serves it, and they act."""
+    """Components that wrap another one: UCG serves the collectives, and the wrappers still act."""
     for when in ["before", "after"]:
         counted = wrapped(checks, launcher, program, f"coll/sync {when}",
                           {f"coll_sync_barrier_{when}": "10"})
@@ -113,7 +114,7 @@ def check_wrappers(checks, launcher, program):
 
 
 def check_disagreement(checks, launcher, program):
-    """Errors are told, of calls that repeat others, too; each of these is made once."""
+    """Errors are reported, also for calls that repeat others; each of these errors is made once."""
     job = launcher.run(2, [program, "disagree"], {"coll_ucg_verbose": "1"})
     checks.expect(job.status == 0 and "disagree ok" in job.output, job.output)
     counted = mpirun.counters(job.output)
@@ -121,13 +122,13 @@ def check_disagreement(checks, launcher, program):
         checks.expect(counted.get(name) == (calls, 0), f"{name} was counted {counted.get(name)}")
 
 
-# Bytes in use that come with each communicator and stay, beyond Open MPI's own; none are due, and
-# what the allocator keeps for later varies by less.
+# The bytes in use that may come with each communicator and stay, beyond Open MPI's own. There
+# should be none, but the memory that the allocator keeps for later varies by less than this.
 STAY_MAX = 32
 
 
 def check_flat(checks, launcher, program):
-    """Communicators that are gone leave no memory behind."""
+    """Freed communicators leave no memory behind."""
     grown = []
     for mca in ({"coll": "^ucg"}, {}):
         job = launcher.run(2, [program, "flat"], mca)
@@ -142,7 +143,7 @@ def check_flat(checks, launcher, program):
 
 
 def check_fallback(checks, launcher, program):
-    """All ranks, or one of them, have no context: everybody goes without, and says it once."""
+    """All ranks, or one of them, have no context: all ranks go on without UCG, and say it once."""
     everywhere = launcher.run(3, [program, "use"], {"coll_ucg_tls": "pigeons"})
     somewhere = launcher.run(3, mpirun.on_ranks([0], {"UCG_TLS": "pigeons"}, [program, "use"]))
     for job in [everywhere, somewhere]:
@@ -170,7 +171,7 @@ def check_other_series(checks, launcher, program, library):
 
 
 def check_fault_tolerance(checks, launcher, program):
-    """Waits must end when a peer does: there Open MPI's own collectives serve."""
+    """There, waits must end when a peer ends, so Open MPI's own collectives serve."""
     job = launcher.execute(launcher.command("--with-ft", "ulfm", "-n", "3", program, "use"))
     told = len(re.findall("collectives run without it: fault tolerance is on", job.output))
     checks.expect(job.status == 0 and "use ok" in job.output and told == 1,
@@ -181,7 +182,7 @@ UNLIKE = "a communicator of . processes uses Open MPI's other collectives: its r
 
 
 def check_unlike(checks, launcher, what, command, told=1):
-    """The job works, and is told that UCG leaves a communicator to others."""
+    """The job works, and a line says that UCG leaves a communicator to other components."""
     job = launcher.execute(launcher.command(*command))
     checks.expect(job.status == 0 and " ok" in job.output,
                   f"{what}: status {job.status}\n{job.output[-3000:]}")
@@ -190,7 +191,7 @@ def check_unlike(checks, launcher, what, command, told=1):
 
 
 def check_unlike_ranks(checks, launcher, program):
-    """One job, whose last rank would choose other collectives than the first two."""
+    """One job whose last rank would choose other collectives than the first two ranks."""
     for name, value in [("coll", "^ucg"), ("coll_ucg_priority", "-1"), ("coll_ucg_priority", "20"),
                         ("coll_ucg_setup_after", "3"), ("coll_ucg_enable_allreduce", "0"),
                         ("coll_ucg_enable_scatterv_init", "0"), ("coll_tuned_priority", "99")]:
@@ -199,7 +200,7 @@ def check_unlike_ranks(checks, launcher, program):
 
 
 def check_machines(checks, launcher, program):
-    """Ranks are told once which machine does not count, or that they have different ones."""
+    """Ranks are told once which machine is ignored, or that they have different machines."""
     two = "package:2 core:2 pu:1"
     use = [program, "use"]
     for said, job in [
@@ -217,9 +218,10 @@ def check_machines(checks, launcher, program):
 
 
 def check_unlike_jobs(checks, launcher, program, other_version):
-    """Two jobs that share communicators, of which one has no UCG, or another one."""
+    """Two jobs share communicators; one of them has no UCG, or another version."""
     without = "OMPI_MCA_coll=^ucg"
-    # Spawned processes meet their parents by TCP in Open MPI 5.0, which leaves out the loopback.
+    # In Open MPI 5.0 spawned processes connect to their parents by TCP, which leaves out the
+    # loopback.
     tcp = ["--mca", "btl_tcp_if_include", "lo", "-n", "2"]
     spawn = [*tcp, program, "spawn"]
     check_unlike(checks, launcher, "children like their parents", spawn, told=0)
@@ -228,11 +230,12 @@ def check_unlike_jobs(checks, launcher, program, other_version):
                  [*tcp, "env", without, program, "spawn", "-u", "OMPI_MCA_coll"])
     other = f"LD_PRELOAD={launcher.preloaded(other_version)}"
     check_unlike(checks, launcher, "children with another version", [*spawn, other],
-                 told=2)  # Neither knows the other.
+                 told=2)  # Each job reports it, since neither knows the other.
 
 
 def check_failing_pmix(checks, launcher, program, library):
-    """PMIx fails when it is asked of the component: as often as a process asks again, or always."""
+    """PMIx fails when it is asked about the component, as often as a process asks again, or
+    always."""
     def run(looks, status, ranks):
         command = mpirun.on_ranks(ranks, {"FAILING_LOOKS": looks, "FAILING_STATUS": status},
                                   [program, "use"])
@@ -248,13 +251,14 @@ def check_failing_pmix(checks, launcher, program, library):
                   f"PMIx always fails: status {job.status}\n{job.output[-3000:]}")
     job = run("1000", timeout, [0, 1])
     told = len(re.findall(UNLIKE, job.output))
-    checks.expect(job.status == 0 and "use ok" in job.output and told == 2,  # Neither knows.
+    # Both processes report it, since neither knows about the other.
+    checks.expect(job.status == 0 and "use ok" in job.output and told == 2,
                   f"PMIx always waits: status {job.status}\n{job.output[-3000:]}")
 
 
 def check_forgotten(checks, launcher, program):
-    """Forgotten requests keep their communicators; the context of each process goes all the same,
-    which says so."""
+    """Forgotten requests keep their communicators. The context of each process is destroyed all
+    the same, and a line says so."""
     job = launcher.run(3, [program, "forget"], environment={"UCG_LOG_LEVEL": "info"})
     gone = job.output.count("coll/ucg: waits slept")
     checks.expect(job.status == 0 and "forget ok" in job.output and gone == 3,

@@ -1,9 +1,10 @@
 /*
- * Two jobs that meet: one accepts, the other connects, and both use what they share.
+ * Two jobs that meet: one accepts, the other connects, and both use the communicator that they
+ * share.
  *
  * usage: connected accept | connect FILE TIMES
  *
- * The port's name goes through FILE. They connect and part TIMES times.
+ * The name of the port is passed through FILE. The jobs connect and disconnect TIMES times.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ static void read_port(const char* file, char* port) {
 
 /* ------------------------------------------------------------------ what they share */
 
-/** From every process of both sides in turn. */
+/** Broadcasts from every process of both sides in turn. */
 static void use_roots(const sides_t* s, int nonblocking) {
     for (int side = 0; side < 2; side++) {
         const int here = side == s->accepts;
@@ -96,7 +97,7 @@ static void use_all(const sides_t* s, int words) {
     free(theirs);
 }
 
-/** The communicator of both sides, and a copy of that. */
+/** Uses the communicator of both sides, and a copy of it. */
 static void use_merger(const sides_t* s) {
     MPI_Comm merged;
     MPI_Comm copy;

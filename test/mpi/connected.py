@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two jobs that meet by MPI_Comm_accept and MPI_Comm_connect: UCG serves what they share, or, if
-one of them has none, neither uses it; and both end and leave nothing.
+"""Two jobs that meet by MPI_Comm_accept and MPI_Comm_connect: UCG serves the communicators that
+they share, or, if one job has no UCG, neither uses it. Both end and leave nothing.
 
 usage: connected.py COMPONENT-FOLDER PROGRAM
 
@@ -19,15 +19,15 @@ import mpirun
 
 RANKS = {"accept": 2, "connect": 3}
 TIMES = 2
-ROOTS = TIMES * sum(RANKS.values())  # The program calls as many nonblocking ones of each kind.
-# What Open MPI calls itself, while jobs connect, may be passed on.
+ROOTS = TIMES * sum(RANKS.values())  # The program makes as many nonblocking calls of each kind.
+# What Open MPI calls itself while jobs connect may be passed on.
 SERVED = {"allreduce": 4 * TIMES, "alltoall": 4 * TIMES, "barrier": 4 * TIMES, "bcast": ROOTS,
           "reduce": ROOTS, "ibcast": ROOTS, "ireduce": ROOTS, "iallreduce": 4 * TIMES}
 NEVER_PASSED = ["allreduce", "alltoall", "barrier", "reduce"]
 
 
 class Server:
-    """ompi-server, as long as the jobs run."""
+    """Runs ompi-server as long as the jobs run."""
 
     def __init__(self, folder):
         self.file = os.path.join(folder, "server")
@@ -46,7 +46,7 @@ class Server:
 
 
 def meet(launcher, program, settings):
-    """{side: its job}. `settings`: {side: parameters}"""
+    """Runs both jobs and returns {side: its job}. `settings`: {side: parameters}"""
     jobs = {}
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
@@ -88,7 +88,7 @@ def check_alike(checks, launcher, program):
 
 
 def check_unlike(checks, launcher, program):
-    """Each has it, and then the other."""
+    """First only the one job has UCG, then only the other."""
     for without in RANKS:
         settings = {side: {"coll_ucg_verbose": "1"} for side in RANKS}
         settings[without] = {"coll": "^ucg"}
@@ -96,7 +96,7 @@ def check_unlike(checks, launcher, program):
         check_ends(checks, jobs, f"{without} has no UCG")
         (other,) = (job for side, job in jobs.items() if side != without)
         counted = mpirun.counters(other.output)
-        # Others are those of the communicator that Open MPI keeps for each side.
+        # The others are those of the communicator that Open MPI keeps for each side.
         checks.expect("alltoall" not in counted,
                       f"{without} has no UCG, but the other used it: {counted}")
 

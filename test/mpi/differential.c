@@ -30,7 +30,7 @@ void record_verdict(const char* name, int passed) {
     fprintf(output, "%s\tverdict\t%s\n", name, passed ? "ok" : "WRONG");
 }
 
-/** Is the part among those that DIFFERENTIAL_PARTS lists? All are where it is not set. */
+/** Is the part among those that DIFFERENTIAL_PARTS lists? If that is not set, all parts are. */
 static int is_wanted(const char* part) {
     const char* list = getenv("DIFFERENTIAL_PARTS");
     if (NULL == list) {
@@ -71,7 +71,7 @@ static void run_place(const char* name, MPI_Comm comm) {
     }
 }
 
-/** Every rank but the last, backwards. */
+/** Makes a communicator of all ranks but the last, in reverse order. */
 static MPI_Comm make_reversed(int size) {
     MPI_Group world;
     MPI_Group reversed;
@@ -123,7 +123,8 @@ int main(int argc, char** argv) {
         perror(path);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    setvbuf(output, NULL, _IOLBF, 0); /* A run that crashes or hangs tells where. */
+    /* With this, the output of a run that crashes or hangs shows where. */
+    setvbuf(output, NULL, _IOLBF, 0);
     forms_prepare(MPI_COMM_WORLD);
     layouts_make();
     run_all(rank, size);

@@ -19,12 +19,13 @@ typedef struct {
     int size;
 } place_t;
 
-/** How elements lie in memory. `ints` ints make one element; 0: not of ints. */
+/** How elements lie in memory. Each element consists of `ints` ints; 0 means that it does not
+ * consist of ints. */
 typedef struct {
     const char* name;
     MPI_Datatype type;
     int ints;
-    int elements_max; /**< More would overlap. */
+    int elements_max; /**< More elements would overlap. */
 } layout_t;
 
 enum { LAYOUT_BACKWARDS = 4, LAYOUT_COUNT = 6 };
@@ -36,37 +37,37 @@ void layouts_free(void);
 typedef struct {
     unsigned char* memory;
     size_t bytes;
-    void* data; /**< What MPI gets. */
-    int mapped; /**< From mmap, not from malloc. */
+    void* data; /**< The address that is passed to MPI. */
+    int mapped; /**< The memory is from mmap, not from malloc. */
 } buffer_t;
 
 /**
- * Memory for elements [0, count) of a type, filled with bytes that depend on `seed` alone. Where
- * DIFFERENTIAL_MAPPED is set the seed also decides whether malloc serves it, so that of the buffers
- * of one call some are in a heap that other ranks map and others not.
+ * Makes memory for elements [0, count) of a type, filled with bytes that depend on `seed` alone.
+ * Where DIFFERENTIAL_MAPPED is set, the seed also decides whether the memory is from malloc, so
+ * that some of the buffers of a call are in a heap that other ranks map, and others are not.
  */
 buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed);
 uint64_t buffer_digest(const buffer_t* buffer);
 void buffer_free(buffer_t* buffer);
 
-/** Where `count` elements lie, as offsets from the address that MPI gets. */
+/** Where `count` elements lie, as offsets from the address that is passed to MPI. */
 void span_of(MPI_Datatype type, long count, MPI_Aint* low, MPI_Aint* high);
 
-/** Pseudo-random, the same everywhere: a step of splitmix64. */
+/** A pseudo-random number that is the same everywhere: a step of splitmix64. */
 uint64_t next_random(uint64_t* state);
-/** A seed from the name of a case and a rank. */
+/** Derives a seed from the name of a case and a rank. */
 uint64_t seed_of(const char* name, int rank);
 
 enum { NAME_MAX_BYTES = 160 };
-/** Writes a case's name: "bcast comm=dup int n=7 root=1". */
+/** Writes the name of a case, for example "bcast comm=dup int n=7 root=1". */
 void name_case(char* name, const place_t* place, const char* format, ...)
     __attribute__((format(printf, 3, 4)));
 /** Notes the outcome of a case on this rank. */
 void record(const char* name, uint64_t digest);
-/** The same for floating point that rounds: the digest is compared between ranks and runs, and
- * `sum` with the other implementation's within rounding. */
+/** The same for floating-point results that are rounded: the digest is compared between ranks
+ * and runs, and `sum` with the other implementation's up to rounding. */
 void record_rounded(const char* name, uint64_t digest, double sum);
-/** Notes a self-checked case, which needs no other run. */
+/** Notes the outcome of a case that checks itself and needs no other run. */
 void record_verdict(const char* name, int passed);
 
 /** The most bytes of a vector that a run of this many ranks should use. */
@@ -74,7 +75,7 @@ long bytes_limit(const place_t* place);
 /** Numbers of elements of `type` to try; ends with -1. */
 const long* element_counts(MPI_Datatype type);
 
-/** Before the cases of a communicator: only a blocking call makes it one that UCG serves. */
+/** Must run before the cases of a communicator, since only a blocking call makes UCG serve it. */
 void forms_prepare(MPI_Comm comm);
 
 void run_moves(const place_t* place);

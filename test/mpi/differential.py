@@ -19,7 +19,8 @@ import tempfile
 import mpirun
 
 ROUNDING = 1e-12
-ROUNDED_PARTS = "reductions"  # Of the program: all that round are there.
+# The part of the program that has all cases whose results are rounded.
+ROUNDED_PARTS = "reductions"
 CALLS = {
     "allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier",
     "bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter", "reduce_scatter_block",
@@ -38,7 +39,7 @@ def read(prefix, rank):
 
 
 def compare_rank(checks, rank, ours, theirs):
-    """Every case of one rank against the other implementation."""
+    """Compares every case of one rank with the other implementation."""
     wrong = []
     for name, fields in ours.items():
         if fields[0] == "verdict":
@@ -58,7 +59,7 @@ def compare_rank(checks, rank, ours, theirs):
 
 
 def compare_rounded(checks, ranks, first, second):
-    """Sums that round: one value on all ranks of a communicator, and in both runs."""
+    """Sums that are rounded must be equal on all ranks of a communicator, and in both runs."""
     values = {}
     for rank in range(ranks):
         for name, fields in first[rank].items():
@@ -94,7 +95,7 @@ def run_stock(checks, reference, ranks):
 
 
 def check_form(checks, what, job, form):
-    """Every function of the form was served, and none of its calls passed on, but some of
+    """Every function of the form was served, and none of its calls was passed on, except some of
     MPI_Iallreduce: those of one int by MPI_MAX and MPI_MIN are Open MPI's own."""
     names = {f"i{name}" if form == "nonblocking" else f"{name}_init" for name in CALLS}
     counted = mpirun.counters(job.output)

@@ -1,6 +1,6 @@
 /*
- * Buffers that MPI_BOTTOM and a datatype of absolute addresses describe, on the sending side, on
- * the receiving side and on both, of every collective that has buffers.
+ * Buffers that are described by MPI_BOTTOM and a datatype of absolute addresses, on the sending
+ * side, on the receiving side and on both, in every collective that has buffers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 
 /* ------------------------------------------------------------------ absolute addresses */
 
-/** A buffer as MPI gets it. */
+/** A buffer as it is passed to MPI. */
 typedef struct {
     void* data;
     MPI_Datatype type;
     int absolute;
 } argument_t;
 
-/** The same elements from MPI_BOTTOM on, where `absolute`. */
+/** Makes the argument for a buffer; if `absolute`, for the same elements relative to MPI_BOTTOM. */
 static argument_t argument_make(const buffer_t* buffer, MPI_Datatype type, int absolute) {
     argument_t argument = {buffer->data, type, absolute};
     if (absolute) {
@@ -35,14 +35,15 @@ static void argument_free(argument_t* argument) {
     }
 }
 
-enum { kReceiveSeed = 1000 }; /* Added to the rank: what a receive buffer holds before. */
+/* It is added to the rank for the initial content of a receive buffer. */
+enum { kReceiveSeed = 1000 };
 
 /** One call of a collective. */
 typedef struct {
     const place_t* place;
     const char* collective;
     const layout_t* layout;
-    int count; /**< Elements of one block. */
+    int count; /**< The number of elements of one block. */
     int root;
     int in_place;
     int send_absolute;
@@ -55,7 +56,7 @@ typedef struct {
     buffer_t receive_memory;
     argument_t send;
     argument_t receive;
-    const void* source; /**< MPI_IN_PLACE, or where `send` is. */
+    const void* source; /**< MPI_IN_PLACE, or the send buffer. */
 } sides_t;
 
 static void sides_make(sides_t* sides, const call_t* call, long sent, long received) {
@@ -134,14 +135,15 @@ static void run_alltoall(const call_t* call) {
 
 /* ------------------------------------------------------------------ blocks of their own sizes */
 
-/** Blocks of count, 0, count, 0 ... elements, the last one first. */
+/** Blocks of count, 0, count, 0, ... elements, of which the last one comes first in memory. */
 typedef struct {
     int* counts;
     int* displs;
     long span;
 } vectors_t;
 
-/** `self` 0: the same vectors on all ranks; else an even sum of rank and index makes a block. */
+/** If `self` is 0 the vectors are the same on all ranks; else a block is not empty where rank
+ * and index have an even sum. */
 static vectors_t vectors_make(const call_t* call, int self) {
     const int size = call->place->size;
     vectors_t vectors = {calloc((size_t)size, sizeof(int)), calloc((size_t)size, sizeof(int)), 0};
@@ -207,7 +209,8 @@ static void run_alltoallv(const call_t* call) {
     vectors_free(&vectors);
 }
 
-/** Displacements in bytes and a datatype for each peer: here all of one, so equal to the above. */
+/** alltoallw has displacements in bytes and a datatype for each peer. Here all datatypes are
+ * one, so the result equals that of alltoallv. */
 static void run_alltoallw(const call_t* call) {
     sides_t sides;
     const int size = call->place->size;
@@ -234,8 +237,9 @@ static void run_alltoallw(const call_t* call) {
 /* ------------------------------------------------------------------ reductions */
 
 /**
- * An element is a pair of numbers that stand for x -> first * x + second; composition tells any
- * change in the order of operands. The second number is the last of the element, wherever it lies.
+ * An element is a pair of numbers that stands for x -> first * x + second; composing pairs reveals
+ * any change in the order of operands. The second number is the last one of the element, wherever
+ * it lies.
  */
 static void compose(void* left, void* right, int* count, MPI_Datatype* type) {
     MPI_Aint lower_bound;
@@ -261,8 +265,8 @@ static void compose(void* left, void* right, int* count, MPI_Datatype* type) {
 }
 
 /**
- * A reduction has one datatype for both buffers. So where one of them is at MPI_BOTTOM, the other
- * is at the address from which the absolute displacements lead to its elements.
+ * A reduction has one datatype for both buffers. So where one buffer is at MPI_BOTTOM, the other
+ * one is passed as the address from which the absolute displacements lead to its elements.
  */
 static void sides_make_alike(sides_t* sides, const call_t* call, long sent, long received) {
     MPI_Aint to_send;
@@ -282,8 +286,8 @@ static MPI_Datatype type_of(const call_t* call, const sides_t* sides) {
     return call->receive_absolute ? sides->receive.type : sides->send.type;
 }
 
-/** Open MPI takes a null receive buffer for none and drops the result, on 8 ranks and more. So the
- *  outcome is compared with that of the same call on ordinary buffers. */
+/** Open MPI takes a null receive buffer for no buffer and drops the result, on 8 ranks and more.
+ * So the outcome is compared with that of the same call on ordinary buffers. */
 static void run_reduce(const call_t* given, MPI_Op op) {
     sides_t sides;
     call_t call = *given;
@@ -305,7 +309,7 @@ static void run_reduce(const call_t* given, MPI_Op op) {
 
 typedef int (*vector_call_t)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
-/** Of exscan, rank 0's result is undefined, and what Open MPI leaves there too. */
+/** Rank 0's result of an exscan is undefined, and so is what Open MPI leaves there. */
 static void run_vector(const call_t* given, MPI_Op op, const char* collective,
                        vector_call_t function) {
     sides_t sides;
@@ -320,7 +324,7 @@ static void run_vector(const call_t* given, MPI_Op op, const char* collective,
     sides_end(&sides);
 }
 
-/** In place, what lies behind the own part is undefined afterwards. */
+/** In place, what lies behind the rank's own part is undefined afterwards. */
 static void forget_rest(const call_t* call, sides_t* sides) {
     if (call->in_place) {
         MPI_Aint low;
@@ -398,7 +402,7 @@ static void run_reductions_of(call_t* call, MPI_Op op) {
 
 static void run_sides(call_t* call, MPI_Op op) {
     run_moves_of(call);
-    /* One datatype has one absolute address. */
+    /* One datatype can only have one absolute address. */
     if (!(call->send_absolute && call->receive_absolute)) {
         run_reductions_of(call, op);
     }
@@ -414,7 +418,7 @@ static layout_t make_pairs(const char* name, int stride, int extent) {
     return layout;
 }
 
-/** Not on more ranks: there Open MPI's own alltoall crashes, for it confuses the two datatypes. */
+/** With more ranks Open MPI's own alltoall crashes, since it confuses the two datatypes. */
 enum { kRanksMax = 8 };
 
 void run_bottom(const place_t* place) {

@@ -68,7 +68,7 @@ buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed) {
     MPI_Aint high;
     buffer_t buffer;
     span_of(type, count, &low, &high);
-    /* The room keeps the data at the alignment that its displacement wants. */
+    /* The offset keeps the data at the alignment that its displacement requires. */
     const size_t shift = (size_t)((-low % ROOM + ROOM) % ROOM);
     buffer.bytes = (size_t)(high - low) + 3 * ROOM;
     uint64_t coin = seed;
@@ -83,7 +83,7 @@ buffer_t buffer_make(MPI_Datatype type, long count, uint64_t seed) {
     return buffer;
 }
 
-/** Eight bytes at a time: most of the program's time would go here. */
+/** It digests eight bytes at a time, since most of the program's time would be spent here. */
 uint64_t buffer_digest(const buffer_t* buffer) {
     uint64_t hash = 0xcbf29ce484222325u;
     size_t i = 0;
@@ -131,7 +131,7 @@ static MPI_Datatype resized(MPI_Datatype type, MPI_Aint lower_bound, MPI_Aint ex
     return result;
 }
 
-/** Three pairs of ints with a gap after each. */
+/** An element is three pairs of ints with a gap after each. */
 static MPI_Datatype make_gaps(void) {
     MPI_Datatype vector;
     MPI_Type_vector(3, 2, 4, MPI_INT, &vector);
@@ -140,7 +140,7 @@ static MPI_Datatype make_gaps(void) {
     return type;
 }
 
-/** Two ints, the first of them before the address that MPI gets. */
+/** An element is two ints, the first of which lies before the address that is passed to MPI. */
 static MPI_Datatype make_before(void) {
     const int lengths[] = {1, 1};
     const MPI_Aint displacements[] = {-8, 4};
@@ -150,7 +150,7 @@ static MPI_Datatype make_before(void) {
     return type;
 }
 
-/** A column of a matrix: elements lie inside one another. */
+/** An element is a column of a matrix, so elements lie inside one another. */
 static MPI_Datatype make_column(int rows) {
     MPI_Datatype vector;
     MPI_Type_vector(2, 1, rows, MPI_INT, &vector);

@@ -1,8 +1,8 @@
 /*
  * The blocking collectives of the program, called in other forms: MPI's profiling interface lets
- * the program define them. DIFFERENTIAL_FORM says which: nonblocking (with others outstanding
- * before and after, completed in another order than started), or persistent (started twice where
- * the first start leaves the operands as they were).
+ * the program define these functions itself. DIFFERENTIAL_FORM says which form: nonblocking (with
+ * others outstanding before and after, completed in another order than they were started), or
+ * persistent (started twice where the first start leaves the operands as they were).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +55,8 @@ void companions_end(companions_t* companions, MPI_Request* request) {
     }
 }
 
-/** In place, which a rank may be alone, the result of one start would be the operand of the next.
- */
+/** In place the result of one start would be the operand of the next. A single rank may be in
+ * place, so all ranks agree. */
 static int starts(const void* send, MPI_Comm comm) {
     int once = MPI_IN_PLACE == send;
     PMPI_Allreduce(MPI_IN_PLACE, &once, 1, MPI_INT, MPI_LOR, comm);

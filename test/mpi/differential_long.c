@@ -1,5 +1,6 @@
 /*
- * Vectors of several times the caches and windows that libraries cut them to, and of an odd length.
+ * Vectors of an odd length that is several times that of caches and of the windows that libraries
+ * cut vectors into.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ typedef struct {
     const place_t* place;
     char name[NAME_MAX_BYTES];
     int in_place;
-    int count; /**< Ints of one vector or block. */
+    int count; /**< The number of ints of one vector or block. */
     int root;
 } long_t;
 
@@ -27,7 +28,7 @@ static buffer_t ints(const long_t* call, long blocks, int seed_rank) {
     return buffer_make(MPI_INT, call->count * blocks, seed_of(call->name, seed_rank));
 }
 
-/** Notes what a call left in `receive`, and that it left `send` alone. */
+/** Notes what a call left in `receive`, and checks that it left `send` alone. */
 static void end(const long_t* call, buffer_t* send, buffer_t* receive) {
     record(call->name, buffer_digest(receive) ^ buffer_digest(send));
     buffer_free(receive);
@@ -59,8 +60,8 @@ static void run_reductions_long(long_t* call) {
     }
 }
 
-/** In place at every second rank, as MPI allows: what else is in that rank's vector is undefined.
- */
+/** Every second rank is in place, as MPI allows. What else is in that rank's vector is undefined
+ * afterwards. */
 static void run_reduce_scatter_long(long_t* call) {
     const place_t* place = call->place;
     begin(call, "reduce_scatter", LONG_INTS / place->size, 0);

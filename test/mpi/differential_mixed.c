@@ -1,6 +1,6 @@
 /*
- * What Open MPI 4.1 itself gets wrong: the outcome is checked here, and not compared. Runs only
- * where DIFFERENTIAL_MIXED is set.
+ * Cases that Open MPI 4.1 itself gets wrong: their outcome is checked here and not compared. They
+ * run only where DIFFERENTIAL_MIXED is set.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,8 +67,8 @@ static void call_alltoall(const void* send, void* receive, int count, MPI_Dataty
     MPI_Alltoall(send, count, type, receive, count, type, comm);
 }
 
-/** The same call on ints that go forward and on ints that go backwards in memory: the same result.
- */
+/** Makes the same call on ints that go forwards and on ints that go backwards in memory; the
+ * results must be the same. */
 static void check_backwards(const place_t* place, const char* collective, move_call_t call,
                             int count) {
     char name[NAME_MAX_BYTES];
@@ -109,7 +109,7 @@ static void check_all_backwards(const place_t* place) {
 
 /* ------------------------------------------------------------------ two datatypes */
 
-/** An alltoall that receives ints in another layout than it sends them in. */
+/** Runs an alltoall that receives ints in another layout than it sends them in. */
 static void check_alltoall(const place_t* place, const layout_t* layout, int count) {
     char name[NAME_MAX_BYTES];
     const int ints = count * layout->ints;
@@ -133,7 +133,7 @@ static void check_alltoall(const place_t* place, const layout_t* layout, int cou
 
 /* ------------------------------------------------------------------ all */
 
-/** Comparing with Open MPI would not show that unsigned longs are compared right. */
+/** A comparison with Open MPI would not show that unsigned longs are compared correctly. */
 static void check_unsigned_long(const place_t* place) {
     const unsigned long mine = 0 == place->rank ? ~0ul : 5;
     unsigned long greatest = 0;

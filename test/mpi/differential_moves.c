@@ -8,7 +8,7 @@ typedef struct {
     const place_t* place;
     const layout_t* send;
     const layout_t* receive;
-    long count; /**< Elements of `receive` in one block. */
+    long count; /**< The number of elements of `receive` in one block. */
     int root;
     int in_place;
 } move_t;

@@ -20,7 +20,7 @@ typedef enum {
     PAIR = 64,
 } kind_t;
 
-/** How numbers are written into a buffer. */
+/** How numbers are represented in a buffer. */
 typedef enum {
     RAW,
     HALF_LONG,
@@ -155,7 +155,7 @@ static double complex exact_complex(uint64_t* seed, MPI_Op op) {
     return real + I * exact_value(seed, op);
 }
 
-/** Writes element `i` of a buffer. Bytes between the parts of a pair stay as they are. */
+/** Writes element `i` of a buffer. Bytes between the parts of a pair are not written. */
 static void write_element(void* data, long i, form_t form, MPI_Op op, uint64_t* seed) {
     struct float_int {
         float value;
@@ -187,7 +187,7 @@ static void write_element(void* data, long i, form_t form, MPI_Op op, uint64_t* 
     }
 }
 
-/** For logical operators zeros must be frequent, or every result is true. */
+/** Zeros must be frequent for logical operators, or every result would be true. */
 static void blank_some(const predefined_t* type, MPI_Op op, buffer_t* buffer, long count,
                        uint64_t* seed) {
     int bytes;
@@ -212,8 +212,8 @@ static buffer_t make_operands(const predefined_t* type, MPI_Op op, long count, u
     return buffer;
 }
 
-/** A product of complex numbers has zeros whose sign depends on how operands are grouped: all of
- * them become positive. */
+/** A product of complex numbers has zeros whose sign depends on how operands are grouped, so all
+ * zeros are made positive. */
 static void unsign_zeros(const predefined_t* type, buffer_t* buffer, long count) {
     for (long i = 0; i < 2 * count; i++) {
         if (C32 == type->form) {
@@ -226,7 +226,7 @@ static void unsign_zeros(const predefined_t* type, buffer_t* buffer, long count)
     }
 }
 
-/** The six bytes after an 80-bit number are nobody's: leave them out of the digest. */
+/** The six bytes after an 80-bit number are undefined and left out of the digest. */
 static uint64_t digest_of(const predefined_t* type, buffer_t* buffer, long count) {
     unsign_zeros(type, buffer, count);
     if (FX == type->form || CX == type->form || FX_I == type->form) {

@@ -10,8 +10,8 @@
 /* ------------------------------------------------------------------ operands */
 
 /**
- * An operator on elements: 2x2 matrices of 32-bit numbers under multiplication, which tells any
- * change in the order of operands. `places` are where the four numbers of a matrix lie, in bytes.
+ * An operator on elements: it multiplies 2x2 matrices of 32-bit numbers, which reveals any change
+ * in the order of operands. `places` says where the four numbers of a matrix lie, in bytes.
  */
 typedef struct {
     const char* name;
@@ -38,7 +38,7 @@ static void multiply(const matrices_t* m, const unsigned char* left, unsigned ch
     }
 }
 
-/** One function serves all layouts: it knows them by their datatype. */
+/** One function serves all layouts, which it distinguishes by their datatype. */
 static void multiply_all(void* left, void* right, int* count, MPI_Datatype* type) {
     const matrices_t* m = NULL;
     for (int i = 0; i < MATRICES_COUNT; i++) {
@@ -128,7 +128,7 @@ static void run_reduce(const reduction_t* r, int root) {
 
 typedef int (*vector_call_t)(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 
-/** allreduce, scan and exscan. `blank`: this rank's result is undefined. */
+/** Runs an allreduce, scan or exscan. With `blank` this rank's result is undefined. */
 static void run_vector(const reduction_t* r, const char* collective, vector_call_t call,
                        int blank) {
     char name[NAME_MAX_BYTES];
@@ -146,7 +146,7 @@ static int part_of(long count, int rank) {
     return 2 == rank % 4 ? 0 : (int)count * (1 + rank % 2);
 }
 
-/** In place, all of the receive buffer but the own part is undefined afterwards. */
+/** In place, all of the receive buffer except the rank's own part is undefined afterwards. */
 static void record_part(const char* name, const reduction_t* r, const buffer_t* receive, long own) {
     buffer_t part = buffer_make(r->type, own, 0);
     int bytes;

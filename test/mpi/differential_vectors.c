@@ -6,12 +6,12 @@
 
 #include "differential.h"
 
-/** Counts and displacements with gaps between the blocks, some blocks empty, in an order of their
- * own. */
+/** Counts and displacements of blocks that have gaps between them and an order of their own;
+ * some blocks are empty. */
 typedef struct {
     int* counts;
     int* displs;
-    long span; /**< Elements that the blocks cover, gaps included. */
+    long span; /**< The number of elements that the blocks cover, gaps included. */
 } vectors_t;
 
 typedef int (*length_t)(int unit, int self, int peer);
@@ -21,7 +21,7 @@ static int length_by_peer(int unit, int self, int peer) {
     return 1 == peer % 4 ? 0 : unit * (1 + peer % 3);
 }
 
-/** What `self` sends to `peer` in an alltoall. */
+/** The number of elements that `self` sends to `peer` in an alltoall. */
 static int length_out(int unit, int self, int peer) {
     return 0 == (self + 2 * peer) % 5 ? 0 : unit * (1 + (3 * self + peer) % 3);
 }
@@ -30,7 +30,7 @@ static int length_in(int unit, int self, int peer) {
     return length_out(unit, peer, self);
 }
 
-/** The same in both directions, as MPI_IN_PLACE wants it. */
+/** The same, but equal in both directions, as MPI_IN_PLACE requires. */
 static int length_symmetric(int unit, int self, int peer) {
     return length_out(unit, self < peer ? self : peer, self < peer ? peer : self);
 }
@@ -125,8 +125,8 @@ static void run_alltoallv(const place_t* place, const layout_t* layout, int unit
 
 /* ------------------------------------------------------------------ alltoallw */
 
-/** Blocks of different types, in bytes. Every layout of ints can carry a multiple of six of them.
- */
+/** Blocks of different types, with displacements in bytes. Every layout of ints can carry a
+ * multiple of six ints. */
 typedef struct {
     int* counts;
     int* displs;
@@ -177,7 +177,7 @@ static void run_alltoallw(const place_t* place, int unit) {
     mixed_free(&out);
 }
 
-/** In place, both directions of a pair have the same type and length. */
+/** In place, both directions between two ranks have the same type and length. */
 static void run_alltoallw_in_place(const place_t* place, int unit) {
     char name[NAME_MAX_BYTES];
     mixed_vectors_t in = mixed_make(place, unit, length_symmetric, 1);

@@ -1,9 +1,10 @@
 /*
- * Collectives of no bytes, which ranks describe by different counts: none of anything, or some of a
- * datatype that is empty. Open MPI returns for most counts of zero without calling a component, on
- * the ranks that have such a count. Each comes before its communicator has a group and after that,
- * and is followed by a sum that all ranks know. With the argument "vectors" also those of which no
- * rank knows that they are of no bytes. Prints "empties ok" from rank 0.
+ * Collectives of no bytes, which ranks describe by different counts: zero elements of any datatype,
+ * or some elements of an empty datatype. For most counts of zero, Open MPI returns without calling
+ * a component, on the ranks that have such a count. Each collective runs before its communicator
+ * has a group and afterwards, and is followed by a sum that all ranks know. With the argument
+ * "vectors" this includes collectives of which no rank knows that they have no bytes. Prints
+ * "empties ok" from rank 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 enum { kRanksMax = 8, kCount = 3 };
 
-/** Of the rank that it is on: which communicator, what to describe nothing by. */
+/** The arguments of this rank: the communicator, and how the rank describes no bytes. */
 typedef struct {
     MPI_Comm comm;
     int count;
@@ -100,7 +101,8 @@ static void exchange_with_neighbors(const nothing_t* n) {
 
 /* ------------------------------------------------------------------ between two sides */
 
-/** The root of a call between the sides, on this rank: the first of the side of even ranks. */
+/** The argument `root` of a call between the two sides on this rank. The root is the first
+ * process of the side of even ranks. */
 static int root_across(MPI_Comm inter) {
     int world;
     int rank;
@@ -152,7 +154,7 @@ static const collective_t kWithin[] = {
     {"alltoall", exchange},
 };
 
-/** Which Open MPI's own do not always survive. */
+/** Open MPI's own component does not always survive these. */
 static const collective_t kOfVectors[] = {
     {"gatherv", gather_vectors},
     {"scatterv", scatter_vectors},
@@ -184,7 +186,8 @@ static void sum(MPI_Comm comm, const char* name) {
     require(ones == others, name);
 }
 
-/** Describes nothing for this rank: by a count of zero on the rank `odd` of MPI_COMM_WORLD. */
+/** Makes a description of no bytes: on rank `odd` of MPI_COMM_WORLD by a count of zero, on
+ * others by the empty datatype. */
 static nothing_t describe(MPI_Comm comm, MPI_Datatype empty, int odd) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -199,8 +202,8 @@ static nothing_t describe(MPI_Comm comm, MPI_Datatype empty, int odd) {
     return n;
 }
 
-/** On a copy of the communicator: without a group the first time, and with one once it has summed.
- */
+/** Runs the collective on a copy of the communicator, which has no group the first time, and has
+ * one once it has summed. */
 static void check(const collective_t* collective, MPI_Comm comm, MPI_Datatype empty, int odd) {
     MPI_Comm copy;
     MPI_Comm_dup(comm, &copy);
@@ -251,7 +254,7 @@ int main(int argc, char** argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Type_contiguous(0, MPI_INT, &empty);
     MPI_Type_commit(&empty);
-    /* The first collective of all: MPI_COMM_WORLD has its group at once. */
+    /* This is the first collective of all: MPI_COMM_WORLD gets its group at once. */
     const nothing_t first = describe(MPI_COMM_WORLD, empty, 1);
     scatter(&first);
     check_all(kWithin, sizeof kWithin / sizeof *kWithin, MPI_COMM_WORLD, empty);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the collectives of no bytes that ranks describe by different counts: see empties.c.
+"""Runs collectives of no bytes that ranks describe by different counts: see empties.c.
 
 usage: empties.py COMPONENT-FOLDER PROGRAM RANKS...
 """
@@ -16,7 +16,7 @@ def main():
     for count in map(int, ranks):
         for setup_after in ["0", "1", "3"]:
             mca = {"coll_ucg_setup_after": setup_after, "coll_ucg_verbose": "1"}
-            # Before there is a group Open MPI's own serve them, which may hang over them.
+            # Before there is a group Open MPI's own collectives serve them, and these may hang.
             vectors = ["vectors"] if setup_after == "0" else []
             job = launcher.run(count, [program, *vectors], mca, timeout=30)
             checks.expect(job.status == 0 and "empties ok" in job.output,

@@ -1,6 +1,7 @@
 /*
- * Preloaded, makes PMIx fail when it is asked what a process has published of the component: as
- * often as FAILING_LOOKS says, with the error FAILING_STATUS. Whatever else it is asked, it knows.
+ * A preloaded library that makes PMIx fail when it is asked what a process has published for the
+ * component: as often as FAILING_LOOKS says, with the error FAILING_STATUS. It passes all other
+ * questions on.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -18,7 +19,8 @@ static int number_of(const char* variable) {
     return NULL != text ? (int)strtol(text, NULL, 10) : 0;
 }
 
-/** Open MPI 4.1 loads it for a component alone. */
+/** Open MPI 4.1 loads the library for one of its components only, so it has to be looked up
+ * there. */
 static get_t* real_get(void) {
     get_t* function = NULL;
     void* library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_NOLOAD);

@@ -1,10 +1,10 @@
 /*
- * A kernel that copies between the ranks at first, and then refuses: one rank makes itself
- * unreadable (or is refused itself) while collectives are outstanding, and later all do.
+ * A kernel that copies between the ranks at first and refuses later: one rank makes itself
+ * unreadable (or is refused itself) while collectives are outstanding, and later all ranks do.
  *
  *   forbidden undumpable|user|filter RANK     by RANK first
  *
- * Says "forbidden ok" from rank 0, or why there is nothing to test.
+ * Prints "forbidden ok" from rank 0, or the reason why there is nothing to test.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -27,7 +27,8 @@ enum kind { ALLREDUCE, BCAST, ALLTOALL, ALLGATHER, GATHER, SCATTER, KINDS };
 enum form { BLOCKING, NONBLOCKING, PERSISTENT };
 enum { NOBODY = 65534, COMMS = 2, BLOCKS = 3 };
 
-/* In numbers: 64 KiB, 256 KiB and 1 MiB; of those that are outstanding at once the first two. */
+/* The numbers of ints: 64 KiB, 256 KiB and 1 MiB. Only the first two are used for collectives
+ * that are outstanding at once. */
 static const int blocks[BLOCKS] = {1 << 14, 1 << 16, 1 << 18};
 
 static int rank;
@@ -37,7 +38,7 @@ static const char* way;
 /** One collective. */
 struct call {
     enum kind kind;
-    int count; /**< Of a block. */
+    int count; /**< The number of ints of a block. */
     int root;
     int round;
     int* in;
@@ -53,7 +54,7 @@ static void require(int condition, const char* what) {
     }
 }
 
-/** Root reads whatever it likes: it is to be like everybody. */
+/** root may read any process, so this makes it like any other user. */
 static void drop_right_to_trace(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2];
@@ -65,7 +66,7 @@ static void drop_right_to_trace(void) {
     }
 }
 
-/** The kernel's answer to each of these two calls of this process from now on. */
+/** From now on the kernel refuses these two calls of this process with this error. */
 static int filter_calls(unsigned error) {
     struct sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -91,7 +92,7 @@ static void forbid(void) {
     require(done, "this process cannot forbid it");
 }
 
-/** Does the kernel copy from the next rank's memory? */
+/** Does the kernel copy from the memory of the next rank? */
 static int kernel_copies(void) {
     long mine[2] = {(long)getpid(), (long)(size_t)&way};
     long next[2];
@@ -105,7 +106,7 @@ static int kernel_copies(void) {
     return copied;
 }
 
-/** What `from` has at `i` of its block for `to`. */
+/** The number that `from` has at `i` of its block for `to`. */
 static int number(const struct call* call, int from, int to, int i) {
     return call->round + 11 * from + 5 * to + i;
 }
@@ -129,7 +130,7 @@ static void fill(struct call* call) {
     }
 }
 
-/** What is at `i` of block number `block` of the result. */
+/** The number that must be at `i` of block `block` of the result. */
 static int expected(const struct call* call, int block, int i) {
     switch (call->kind) {
     case ALLREDUCE: return size * number(call, 0, 0, i) + 11 * (size * (size - 1) / 2);
@@ -245,8 +246,8 @@ static void one_by_one(MPI_Comm comm, int round) {
     }
 }
 
-/** All kinds on each communicator, started in turn, and waited for in the other order. In between
- * the ranks for which it is time forbid the kernel's copies. */
+/** Starts all kinds on each communicator one after another, and waits for them in the opposite
+ * order. In between, ranks that are to forbid the kernel's copies do so. */
 static void at_once(const MPI_Comm* comms, int round, enum form form, int forbids) {
     struct call calls[2 * KINDS * COMMS];
     int count = 0;
@@ -270,7 +271,7 @@ static void at_once(const MPI_Comm* comms, int round, enum form form, int forbid
             MPI_Start(&calls[i].request);
         }
         if (forbids && (PERSISTENT != form || 1 == again)) {
-            if (rank % 2 == 0) { /* Some have begun to copy then. */
+            if (rank % 2 == 0) { /* Some ranks have begun to copy by then. */
                 int flag;
                 MPI_Test(&calls[0].request, &flag, MPI_STATUS_IGNORE);
             }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A kernel that refuses to copy between ranks, once they run: see forbidden.c.
+"""The kernel refuses to copy between ranks once they run: see forbidden.c.
 
 usage: forbidden.py COMPONENT-FOLDER PROGRAM RANKS...
 """
@@ -16,7 +16,7 @@ VARIANTS = [{"coll_ucg_cma": "64k"}, {"coll_ucg_cma": "64k", "coll_ucg_help": "a
 
 
 def warnings(output):
-    """How many lines each process has written about it."""
+    """How many lines each process has written about the refusal."""
     processes = re.findall(r"\[([^\]]+)\] ucg warning: .*the kernel no longer copies", output)
     return {process: processes.count(process) for process in processes}
 

@@ -1,7 +1,7 @@
 /*
- * The forms in which programs call collectives that they have as blocking ones. DIFFERENTIAL_FORM
- * says which: nonblocking (with others outstanding before and after, completed in another order
- * than started), or persistent.
+ * The forms in which programs that contain blocking collectives call them. DIFFERENTIAL_FORM says
+ * which form: nonblocking (with others outstanding before and after, completed in another order
+ * than they were started), or persistent.
  */
 #ifndef UCG_TEST_MPI_FORMS_H
 #define UCG_TEST_MPI_FORMS_H
@@ -22,10 +22,11 @@ typedef struct {
 } companions_t;
 
 void companions_begin(companions_t* companions, MPI_Comm comm);
-/** Waits for all, the one under test in the middle. Notes nothing: a wrong result ends the run. */
+/** Waits for all of them, with the one under test in the middle. It notes nothing: a wrong
+ * result ends the run. */
 void companions_end(companions_t* companions, MPI_Request* request);
 
-/** Starts it so many times, waits each time, and frees it. */
+/** Starts the request `count` times, waits each time, and frees it. */
 void run_persistent(MPI_Request* request, int count);
 
 #endif

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Real programs with libucg_heap.so preloaded into every rank: what they compute stays the same,
-also when the host's messages go over UCX, whose memory hooks watch what the heap does.
+"""Real programs with libucg_heap.so preloaded into every rank: their results stay the same, also
+when the host's messages go over UCX, whose memory hooks see what the heap does.
 
 usage: heap.py COMPONENT-FOLDER LIBRARY FAULTS-PROGRAM
 """
@@ -16,9 +16,10 @@ import programs
 FOLDER = sys.argv[1]
 LIBRARY, FAULTS = map(os.path.abspath, sys.argv[2:4])  # Ranks start in another folder.
 RANKS = 2
-SYSTEM_PYTHON = "/usr/bin/python3"  # The one that distributions' mpi4py belongs to.
+SYSTEM_PYTHON = "/usr/bin/python3"  # The distribution's mpi4py belongs to this one.
 
-# Large arrays in collectives and in messages, freed and allocated anew, and children between them.
+# Large arrays in collectives and in messages, which are freed and allocated again, with children in
+# between.
 MPI4PY = """
 import os, subprocess
 import numpy as np
@@ -57,7 +58,8 @@ print(f'rank {rank} of {size}: right', flush=True)
 
 
 class PreloadedRunner(programs.Runner):
-    """With UCG the ranks, and not mpirun, get the library; stock runs stay as they are."""
+    """Under UCG the ranks get the library, and mpirun does not; runs without UCG stay as they
+    are."""
 
     def run(self, ranks, program, folder, with_ucg):
         environment = self.launcher.environment
@@ -80,7 +82,7 @@ def check_python(checks, runner, folder):
                       check=False).returncode != 0:
         print("mpi4py is not installed")
         return
-    # UCX serves the messages of a single host only when it is told that any transport will do.
+    # UCX carries the messages of a single host only if it is told that any transport will do.
     with_pml = {"ucx": {"pml_ucx_tls": "any", "pml_ucx_devices": "any"}, "ob1": {}}
     for pml, parameters in with_pml.items():
         settings = {f"OMPI_MCA_{name}": value for name, value in {**parameters, "pml": pml}.items()}

@@ -1,10 +1,11 @@
 /*
- * Collectives on inter-communicators, with data whose results every process can tell.
+ * Collectives on inter-communicators, with data whose results every process can compute.
  *
  * usage: inter SIZE-OF-ONE-SIDE [counted | plain | threads]
  *
- * counted: libucg serves every call that it should, by the component's counters. plain: only what
- * Open MPI's own components do right. threads: several at once, each on a communicator of its own.
+ * counted: also checks by the component's counters that libucg serves every call that it should.
+ * plain: makes only calls that Open MPI's own components do right. threads: makes several calls at
+ * once, each on a communicator of its own.
  */
 #include "inter.h"
 
@@ -106,7 +107,7 @@ static const char* const kServed[] = {
     "iallreduce",      "ireduce_scatter", "ireduce_scatter_block"};
 enum { SERVED = sizeof kServed / sizeof *kServed };
 
-/** Open MPI counts for a handle from its beginning on. */
+/** Open MPI counts for a handle from the creation of the handle on. */
 typedef struct {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle taken[SERVED];
@@ -149,8 +150,8 @@ static void check_counters(counters_t* counters) {
 
 /* ------------------------------------------------------------------ tests */
 
-/** Ranks in the order of the world or in the reverse, so that each side comes first now and then.
- */
+/** Ranks are in the order of the world or in the reverse order, so that each side comes first in
+ * some cases. */
 static sides_t make_sides(int one_side, int reversed) {
     sides_t sides = {.plain = 0};
     MPI_Comm local;
@@ -169,8 +170,8 @@ static sides_t make_sides(int one_side, int reversed) {
     return sides;
 }
 
-/** After the same as blocking calls, which make the groups. libucg passes on nonblocking reductions
- *  that are long. */
+/** Runs after the same calls in blocking form, which make the groups. libucg passes long
+ * nonblocking reductions on to the next component. */
 static void test_nonblocking(sides_t* sides, int count) {
     sides->nonblocking = 1;
     test_rooted(sides, count);
@@ -193,7 +194,7 @@ static void test_all(sides_t* sides) {
     }
 }
 
-/** Copies and mergers, made while the original is in use. */
+/** Copies and merges the communicator while it is in use. */
 static void test_family(sides_t* sides) {
     sides_t copy = *sides;
     MPI_Comm merged;
@@ -243,8 +244,9 @@ static void test_sides(int one_side, int reversed, const char* mode) {
 
 /* ------------------------------------------------------------------ MPI_Comm_idup */
 
-/** For it Open MPI uses its own communicator of a side whenever it goes on, and the component that
- *  serves the first calls across uses that as well: at other places on each rank. */
+/** For MPI_Comm_idup Open MPI uses its own communicator of a side whenever the call makes
+ * progress, and so does the component that serves the first calls across the sides. The order of
+ * these uses differs between ranks. */
 static void test_idup(int one_side) {
     enum { ROUNDS = 20 };
     sides_t sides = make_sides(one_side, 0);
@@ -259,7 +261,8 @@ static void test_idup(int one_side) {
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         }
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, sides.comm);
-        MPI_Wait(&request, MPI_STATUS_IGNORE); /* Again, where it has ended. */
+        /* This waits again if the request has ended already. */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Allreduce(&one, &later, 1, MPI_INT, MPI_SUM, copy);
         require(sum == sides.remote && later == sides.remote, "allreduce beside MPI_Comm_idup");
         MPI_Comm_free(&copy);
@@ -281,7 +284,7 @@ static void* work(void* argument) {
     return NULL;
 }
 
-/** Their groups are made at once, in whatever order. */
+/** The groups of these communicators are made at the same time, in any order. */
 static void test_threads(int one_side) {
     sides_t sides[THREADS];
     pthread_t threads[THREADS];
@@ -307,7 +310,8 @@ int main(int argc, char** argv) {
     const int idup = 0 == strcmp(mode, "idup");
     const int level = threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, level, &provided);
-    /* Of another level, this would be the level of all MPI from then on (Open MPI 4.1 and 5.0). */
+    /* Another level here would become the level of all of MPI from then on (Open MPI 4.1 and
+     * 5.0). */
     MPI_T_init_thread(level, &provided);
     MPI_Query_thread(&provided);
     require(level <= provided, "the level of threads");

@@ -1,17 +1,17 @@
 /*
- * What the parts of the program inter share: two sides, and data that every process knows.
+ * What the parts of the program inter share: two sides, and data that every process can compute.
  */
 #ifndef UCG_TEST_MPI_INTER_H
 #define UCG_TEST_MPI_INTER_H
 
 #include <mpi.h>
 
-enum { INTS = 2 }; /**< Of each element. */
+enum { INTS = 2 }; /**< An element has two ints. */
 
-/** How a process describes elements of two ints: all have one signature. */
+/** How a process describes elements of two ints; all descriptions have the same signature. */
 typedef struct {
     MPI_Datatype type;
-    int per_element; /**< Of the type, to an element. */
+    int per_element; /**< The number of elements of the type that make one element. */
 } layout_t;
 
 typedef struct {
@@ -21,24 +21,25 @@ typedef struct {
     int size;
     int remote;
     layout_t layout;
-    int plain;        /**< Leaves out what Open MPI's own components do wrong. */
-    int counted;      /**< Leaves out what libucg does not serve. */
-    int nonblocking;  /**< The form of collectives with a root and of reductions. */
-    const char* what; /**< Is being tested. */
+    int plain;        /**< The run leaves out what Open MPI's own components do wrong. */
+    int counted;      /**< The run leaves out what libucg does not serve. */
+    int nonblocking;  /**< Rooted collectives and reductions are called in nonblocking form. */
+    const char* what; /**< The name of what is being tested. */
 } sides_t;
 
 void require(int condition, const char* what);
 
-/** Memory for elements, in the layout of this process; what lies between them is known. */
+/** Makes memory for elements in the layout of this process; the bytes between them have known
+ * values. */
 void* new_elements(const sides_t* sides, int elements);
-/** Writes `elements` of them from element `first` on: those of a sender for a receiver. */
+/** Writes `elements` elements from number `first` on, with the data of a sender for a receiver. */
 void fill(const sides_t* sides, void* buffer, int first, int elements, int seed);
-/** Are they what the sender filled in, and is nothing else written? */
+/** Are the elements those of the sender, and is nothing else written? */
 void check(const sides_t* sides, const void* buffer, int first, int elements, int seed);
-/** The same of memory of so many elements none of which was written. */
+/** The same for memory of so many elements, none of which was written. */
 void check_untouched(const sides_t* sides, const void* buffer, int elements);
 
-/** Different for each side, sender and receiver. */
+/** The seed is different for each side, sender and receiver. */
 int seed_of(int side, int sender, int receiver);
 
 void test_moves(sides_t* sides, int count);
@@ -47,7 +48,7 @@ void test_forms(sides_t* sides, int count);
 void test_rooted(sides_t* sides, int count);
 void test_reductions(sides_t* sides, int count);
 
-/** All nonblocking calls with a root, and reductions, outstanding at once. */
+/** Runs all nonblocking rooted calls and reductions with all of them outstanding at once. */
 void test_started(sides_t* sides, int count);
 
 /** Calls a function in the form that is being tested. */

@@ -3,9 +3,10 @@
 
 usage: inter.py COMPONENT-FOLDER PROGRAM RANKS:ONE-SIDE...
 
-The program checks the results itself. It also runs with threads that make their groups at once,
-with proofs of all plans, with UCG from the 17th call of each communicator on, beside MPI_Comm_idup
-before that, and with a rank that has no UCG: then nobody uses it.
+The program checks the results itself. It also runs with threads that make their groups at the same
+time, with proofs of all plans, with UCG from the 17th call of each communicator on, with
+MPI_Comm_idup at the same time before that, and with a rank that has no UCG, so that no rank uses
+it.
 """
 
 import argparse
@@ -34,7 +35,7 @@ def check_earned(checks, launcher, program):
 
 
 def check_without(checks, launcher, program):
-    """A process of one side has no UCG."""
+    """A process on one side has no UCG."""
     for rank in (0, 2):
         command = mpirun.on_ranks([rank], {"OMPI_MCA_coll": "^ucg"}, [program, "1", "plain"])
         output = run(checks, launcher, 3, command, {"coll_ucg_verbose": "1"})

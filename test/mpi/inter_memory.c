@@ -1,7 +1,7 @@
 /*
- * A reduction on an inter-communicator for which the component gets no memory, on all processes
- * alike, ends with an error there, and what is called next is right. Each of what the first call
- * of a new communicator allocates is refused once: the C library's function is replaced. Prints
+ * The component gets no memory for a reduction on an inter-communicator, on all processes alike.
+ * The call then ends with an error, and later calls are right. Each allocation that the first call
+ * of a new communicator makes is refused once: the C library's function is replaced. Prints
  * "inter_memory ok: N refused" from rank 0.
  *
  * usage: inter_memory, with an even number of processes, half of them on each side
@@ -14,12 +14,13 @@
 
 #include <mpi.h>
 
-enum { COUNT = 1 << 13, ALLOCATIONS_MAX = 16 }; /* Long enough to be combined in pieces. */
+enum { COUNT = 1 << 13, ALLOCATIONS_MAX = 16 }; /* This is long enough to be combined in pieces. */
 
-/* Within the C library. */
+/* This is the C library's own function. */
 extern void* __libc_memalign(size_t alignment, size_t bytes);
 
-static int refused_at; /* So many allocations of the component later; 0: none. */
+/* The allocation of the component that is refused, counted from now; 0: none. */
+static int refused_at;
 
 static int is_component(const void* caller) {
     Dl_info info;
@@ -48,7 +49,7 @@ static MPI_Comm connect_sides(void) {
     return both;
 }
 
-/** Each side receives the sum of the other. */
+/** Each side receives the sum of the other side. */
 static int reduce(MPI_Comm both, int* is_right) {
     static long in[COUNT];
     static long out[COUNT];
@@ -69,12 +70,12 @@ static int reduce(MPI_Comm both, int* is_right) {
     return status;
 }
 
-/** Refuses the allocation of that number in the first reduction. 1: it was; 0: there are not so
- *  many; -1: something was wrong. */
+/** Refuses the allocation of that number in the first reduction. Returns 1 if it was refused, 0
+ * if there are not that many, -1 if something was wrong. */
 static int try_without(int number) {
     MPI_Comm both = connect_sides();
     int is_right;
-    MPI_Barrier(both); /* Makes the group. */
+    MPI_Barrier(both); /* This makes the group. */
     refused_at = number;
     const int status = reduce(both, &is_right);
     const int was_refused = 0 == refused_at;

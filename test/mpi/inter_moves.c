@@ -1,5 +1,5 @@
 /*
- * Inter-communicators: collectives that move blocks and are not rooted, in all forms.
+ * Inter-communicators: collectives without a root that move blocks, in all forms.
  */
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ typedef struct {
     int* displs;
     int* byte_displs; /**< The same in bytes. */
     MPI_Datatype* types;
-    int elements; /**< That all blocks and what is between them take. */
+    int elements; /**< The number of elements that all blocks and the gaps between them take. */
 } vectors_t;
 
 static vectors_t new_vectors(const sides_t* sides) {
@@ -29,8 +29,8 @@ static void free_vectors(vectors_t* vectors) {
     free(vectors->types);
 }
 
-/** Of blocks that have so many elements each; one element lies between two, and the last comes
- *  first. */
+/** Lays out blocks of so many elements each. One element lies between two blocks, and the last
+ * block comes first. */
 static vectors_t vectors_of(const sides_t* sides, int (*elements)(int side, int from, int to),
                             int sends, int count) {
     vectors_t vectors = new_vectors(sides);
@@ -63,12 +63,12 @@ static int by_both(int side, int from, int to) {
 typedef struct {
     void* send;
     void* receive;
-    int sent;     /**< Of the type. */
-    int received; /**< From each. */
+    int sent;     /**< The number of elements of the type. */
+    int received; /**< The number that comes from each process. */
 } even_t;
 
 static even_t begin_even(sides_t* sides, int blocks, int count) {
-    /* Sides may send blocks of different length. */
+    /* The sides may send blocks of different lengths. */
     const int mine = count * (1 + sides->side);
     const int theirs = count * (2 - sides->side);
     even_t even = {new_elements(sides, blocks * mine), new_elements(sides, sides->remote * theirs),
@@ -94,7 +94,7 @@ static void allgather(sides_t* sides, int count) {
     sides->what = "allgather";
     const MPI_Datatype type = sides->layout.type;
     even_t even = begin_even(sides, 1, count);
-    for (int i = 0; i < 3; i++) { /* Repetitions go another way. */
+    for (int i = 0; i < 3; i++) { /* Calls that repeat an earlier one take a shorter path. */
         MPI_Allgather(even.send, even.sent, type, even.receive, even.received, type, sides->comm);
     }
     end_even(sides, &even, 0, count);
@@ -110,7 +110,7 @@ static void alltoall(sides_t* sides, int count) {
     end_even(sides, &even, 1, count);
 }
 
-/** One side sends, the other does not. */
+/** Only one side sends. */
 void test_one_way(sides_t* sides, int count) {
     sides->what = "allgather one way";
     const MPI_Datatype type = sides->layout.type;
@@ -249,7 +249,7 @@ static void end_moves(sides_t* sides, moves_t* moves, int count) {
     free_vectors(&moves->in);
 }
 
-/** All outstanding at once. */
+/** All calls are outstanding at once. */
 static void nonblocking(sides_t* sides, int count) {
     const MPI_Datatype type = sides->layout.type;
     MPI_Request requests[MOVES + 1];

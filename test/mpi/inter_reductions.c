@@ -1,6 +1,6 @@
 /*
- * Inter-communicators: reductions, by a predefined operator and by one of the program's that does
- * not commute.
+ * Inter-communicators: reductions by a predefined operator, and by an operator of the program's
+ * that does not commute.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -8,7 +8,8 @@
 
 #include "inter.h"
 
-/** x -> a x + b, as a pair (a, b) of unsigned numbers: the composition does not commute. */
+/** The map x -> a x + b as a pair (a, b) of unsigned numbers. Composition of maps does not
+ * commute. */
 typedef struct {
     unsigned a;
     unsigned b;
@@ -25,7 +26,7 @@ static map_t composed(map_t first, map_t then) {
     return map;
 }
 
-/** What a side's maps come to, in the order of ranks. */
+/** The maps of a side, composed in the order of ranks. */
 static map_t expected(int side, int ranks, int i) {
     map_t map = map_of(side, 0, i);
     for (int rank = 1; rank < ranks; rank++) {
@@ -48,7 +49,7 @@ static MPI_Aint true_extent_of(MPI_Datatype type) {
     return extent;
 }
 
-/** Elements of two ints, the second of which lies `distance` ints behind the first. */
+/** Each element has two ints, the second of which lies `distance` ints behind the first. */
 static int distance_of(MPI_Datatype type) {
     return (int)(true_extent_of(type) / (MPI_Aint)sizeof(int)) - 1;
 }
@@ -112,7 +113,7 @@ static void reduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count)
             if (side == sides->side) {
                 root = rank == sides->rank ? MPI_ROOT : MPI_PROC_NULL;
             }
-            /* As of bcast. */
+            /* The same exception holds as for bcast. */
             const int none = MPI_PROC_NULL == root && (!sides->nonblocking || sides->counted);
             CALL(sides, Reduce, Ireduce, maps.send, maps.receive, none ? 0 : count, type, op, root);
             if (MPI_ROOT == root) {
@@ -131,19 +132,20 @@ static void allreduce_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int cou
     end_maps(&maps);
 }
 
-/** A page before one that nobody may read. */
+/** Makes a page that is followed by one that nobody may read. */
 static char* new_page(size_t bytes) {
     char* page = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(MAP_FAILED != page && 0 == mprotect(page + bytes, bytes, PROT_NONE), "a page");
     return page;
 }
 
-/** Both sides have the same number of elements; the last rank of a side gets what is left. */
+/** Both sides have the same number of elements; the last rank of a side gets the rest. */
 static void reduce_scatter_maps(sides_t* sides, MPI_Datatype type, MPI_Op op, int count) {
     sides->what = "reduce_scatter";
     const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     char* page = new_page(page_bytes);
-    int* counts = (int*)(page + page_bytes) - sides->size; /* No more than they are is read. */
+    /* The component must not read more of them than there are. */
+    int* counts = (int*)(page + page_bytes) - sides->size;
     int before = 0;
     int left = count;
     for (int i = 0; i < sides->size; i++) {
@@ -189,7 +191,8 @@ static void sums(sides_t* sides, int count) {
     free(receive);
 }
 
-/** Columns of a matrix of two rows: elements begin in the middle of those before. */
+/** Makes columns of a matrix with two rows, so each element begins in the middle of earlier
+ * ones. */
 static MPI_Datatype new_column(int columns) {
     MPI_Datatype wide;
     MPI_Datatype column;
@@ -209,7 +212,8 @@ void test_reductions(sides_t* sides, int count) {
     MPI_Type_contiguous(INTS, MPI_INT, &pair);
     MPI_Type_commit(&pair);
     MPI_Op_create(compose, 0, &op);
-    /* As many as the longest vector has, which is a reduce_scatter_block's. */
+    /* It has as many columns as the longest vector has elements, which is that of
+     * reduce_scatter_block. */
     MPI_Datatype column = new_column(count * sides->remote * sides->size + 1);
     const MPI_Datatype types[] = {pair, strided, column};
     for (int i = 0; i < 3; i++) {

@@ -1,16 +1,16 @@
 /*
- * Inter-communicators: collectives with a root. All processes of both sides are the root in turn.
+ * Inter-communicators: rooted collectives. Each process of both sides is the root in turn.
  */
 #include <stdlib.h>
 
 #include "inter.h"
 
-/** A root, as this process names it. */
+/** A root, and its name on this process. */
 typedef struct {
     int side;
     int rank;
     int name;
-    int is_other; /**< Of the side that the root sends to, or receives from. */
+    int is_other; /**< This process is on the side that the root sends to, or receives from. */
 } root_t;
 
 static root_t root_of(const sides_t* sides, int side, int rank) {
@@ -25,8 +25,9 @@ static void bcast(sides_t* sides, const root_t* root, int count) {
     sides->what = "bcast";
     void* buffer = new_elements(sides, count);
     const int seed = seed_of(root->side, root->rank, 0);
-    /* Beside the root the count means nothing, so each process has its own. But Open MPI's own
-       components go wrong after nonblocking calls in which some have no elements. */
+    /* At processes beside the root the count means nothing, so each of them passes its own. But
+     * Open MPI's own components go wrong after nonblocking calls in which some processes have no
+     * elements. */
     const int any = !sides->nonblocking || sides->counted;
     const int mine = MPI_PROC_NULL == root->name && any ? sides->rank % 2 : count;
     if (MPI_ROOT == root->name) {
@@ -86,7 +87,8 @@ static void scatter(sides_t* sides, const root_t* root, int count) {
     free(receive);
 }
 
-/** How many elements the blocks of ranks have, and where they begin: the last one comes first. */
+/** The numbers of elements of the ranks' blocks, and where they begin; the last block comes
+ * first. */
 static int blocks_of(const sides_t* sides, int count, int* counts, int* displs) {
     int elements = 0;
     for (int i = sides->remote - 1; i >= 0; i--) {
@@ -153,7 +155,8 @@ void test_rooted(sides_t* sides, int count) {
             gather(sides, &root, count);
             scatter(sides, &root, count);
             gatherv(sides, &root, count);
-            if (!sides->plain) { /* Open MPI 4.1 takes blocks with gaps between for longer. */
+            /* Open MPI 4.1 takes blocks with gaps between them for longer ones. */
+            if (!sides->plain) {
                 scatterv(sides, &root, count);
             }
         }

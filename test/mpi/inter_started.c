@@ -1,6 +1,6 @@
 /*
- * Inter-communicators: nonblocking calls with a root, and reductions, many outstanding at once and
- * beside blocking calls. Their ends are waited for in the order of their starts or in the reverse.
+ * Inter-communicators: nonblocking rooted calls and reductions, many outstanding at once and beside
+ * blocking calls. Processes wait for them in the order of their starts or in the opposite order.
  */
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 enum { KINDS = 7 };
 
-/** The calls of one root. */
+/** The calls of which one process is the root. */
 typedef struct {
     int side;
     int rank;
@@ -64,7 +64,7 @@ static void start(const sides_t* sides, calls_t* calls, int count) {
                   sides->rank % 2 * count, MPI_INT, name, comm, &calls->requests[6]);
 }
 
-/** Is what call `kind` has brought at `first` what it should be? */
+/** Did call `kind` bring the right value to place `first`? */
 static void require_at(const sides_t* sides, const calls_t* calls, int kind, int count, int first,
                        int i, int wanted) {
     sides_t named = *sides;
@@ -118,7 +118,7 @@ static void wait(calls_t* calls, int reversed) {
 void test_started(sides_t* sides, int count) {
     const int roots = sides->size + sides->remote;
     calls_t* all = malloc((size_t)roots * sizeof *all);
-    /* Sides name roots alike: those of side 0 first. */
+    /* Both sides name the roots in the same order: first those of side 0. */
     const int of_first = 0 == sides->side ? sides->size : sides->remote;
     for (int i = 0; i < roots; i++) {
         calls_t* calls = &all[i];

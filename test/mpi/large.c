@@ -1,6 +1,6 @@
 /*
- * Vectors of int become those of MPI_Count and MPI_Aint, in memory that is kept until the program
- * ends: a nonblocking or persistent call may read it as long as it is in use.
+ * Converts vectors of int to vectors of MPI_Count and MPI_Aint, in memory that is kept until the
+ * program ends, since a nonblocking or persistent call may read it as long as it is in use.
  */
 #include "large.h"
 
@@ -22,7 +22,7 @@ static int ranks(MPI_Comm comm) {
     return size;
 }
 
-/** The counts of a reduce_scatter are of this side's processes. */
+/** The counts of a reduce_scatter are those of this side's processes. */
 static int local_ranks(MPI_Comm comm) {
     int size;
     MPI_Comm_size(comm, &size);
@@ -108,12 +108,12 @@ static MPI_Aint* displs_of(const int* values, int count) {
     return wide;
 }
 
-/** What is sent from MPI_IN_PLACE has no vectors that mean anything. */
+/** The vectors of what is sent mean nothing with MPI_IN_PLACE. */
 static int sent(const void* sbuf, int count) {
     return MPI_IN_PLACE == sbuf ? 0 : count;
 }
 
-/** Of the vectors that mean something at the root alone. */
+/** The length of vectors that mean something only at the root. */
 static int at_root(int root, MPI_Comm comm) {
     int is_inter;
     int rank;

@@ -1,7 +1,7 @@
 /*
- * Takes the functions of MPI 4.0 with large counts for those of the same name without, where their
- * vectors are of MPI_Count and MPI_Aint instead of int: gcc -include large.h. The program stays as
- * it is. For an Open MPI that has those functions, from 6.0 on.
+ * Replaces functions of MPI by the functions of MPI 4.0 with large counts, whose vectors are of
+ * MPI_Count and MPI_Aint instead of int: gcc -include large.h. The program itself stays as it is.
+ * It needs an Open MPI that has those functions, which is 6.0 or later.
  */
 #ifndef UCG_TEST_MPI_LARGE_H
 #define UCG_TEST_MPI_LARGE_H
@@ -51,7 +51,8 @@ LARGE_FOR_EACH(LARGE_DECLARE)
 #undef LARGE_DECLARE
 
 #if defined(LARGE_PROFILED)
-/* The program has functions of these names itself, which call those of the profiling interface. */
+/* The program itself defines functions of these names, which call those of the profiling
+ * interface. */
 #define PMPI_Gatherv large_Gatherv
 #define PMPI_Igatherv large_Igatherv
 #define PMPI_Gatherv_init large_Gatherv_init

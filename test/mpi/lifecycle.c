@@ -1,5 +1,5 @@
 /*
- * Communicators come and go: one program, one part for each argument. Prints "PART ok" from rank 0.
+ * Makes and frees communicators in many ways, one part for each argument. Rank 0: "PART ok".
  */
 #include <malloc.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@ static void require(int condition, const char* what) {
     }
 }
 
-/** Calls some collectives on a communicator, whose results are known. */
+/** Calls some collectives whose results are known on a communicator. */
 static void use(MPI_Comm comm, int salt) {
     int rank;
     int size;
@@ -41,7 +41,7 @@ static void use(MPI_Comm comm, int salt) {
     MPI_Barrier(comm);
 }
 
-/** Collectives that coll/sync puts barriers between, which synchronise nobody by themselves. */
+/** Collectives that synchronise no rank by themselves; coll/sync puts barriers between them. */
 static void sync_often(void) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -62,7 +62,7 @@ static void add_and_one(void* in, void* inout, int* count, MPI_Datatype* type) {
     }
 }
 
-/** Sums by one call after the other that differ from those before in one thing alone. */
+/** Sums by calls each of which differs from those before in one thing alone. */
 static void sum_in_turn(MPI_Comm comm, int round, MPI_Op own) {
     int rank;
     int size;
@@ -91,8 +91,8 @@ static void sum_in_turn(MPI_Comm comm, int round, MPI_Op own) {
     }
 }
 
-/** Broadcasts by datatypes that are freed and made anew, some at the same address; not those of all
- *  ranks are predefined. */
+/** Broadcasts by datatypes that are freed and made anew, some at the same address; on some ranks
+ * they are not predefined. */
 static void broadcast_in_turn(MPI_Comm comm, int round) {
     int rank;
     MPI_Comm_rank(comm, &rank);
@@ -120,7 +120,7 @@ static void broadcast_in_turn(MPI_Comm comm, int round) {
     }
 }
 
-/** All to all, by one call after the other that differ in one thing alone, also between ranks. */
+/** Exchanges by calls each of which differs in one thing alone, which may differ between ranks. */
 static void exchange_in_turn(MPI_Comm comm, int round) {
     int rank;
     int size;
@@ -156,7 +156,7 @@ static void exchange_in_turn(MPI_Comm comm, int round) {
     MPI_Type_free(&pair);
 }
 
-/** Calls that repeat one another but for their buffers, and those that look as if. */
+/** Calls that repeat one another except for their buffers, and calls that only look so. */
 static void repeat(void) {
     for (int round = 0; round < 20; round++) {
         MPI_Comm comm;
@@ -175,7 +175,7 @@ static void repeat(void) {
     }
 }
 
-/** Many communicators, one after the other; every tenth is never used. */
+/** Makes many communicators, one after another; every tenth is never used. */
 static void churn(void) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -193,7 +193,7 @@ static void churn(void) {
     }
 }
 
-/** Many communicators at a time. */
+/** Makes many communicators that exist at the same time. */
 static void crowd(void) {
     enum { COUNT = 60 };
     MPI_Comm comms[COUNT];
@@ -249,16 +249,16 @@ static void forget(void) {
 
 enum { CYCLES = 500 };
 
-/** Ranks of two sides, of which the first has one. */
+/** Connects the two sides; with `first`, this rank is the side of one rank. */
 static MPI_Comm meet(MPI_Comm side, int first) {
     MPI_Comm across;
     MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, first ? 1 : 0, 0, &across);
     return across;
 }
 
-/** An inter-communicator that is freed before its requests. Those of Open MPI 4.1 and 5.0 whose
- *  number is lower than that of the communicator they were made of have one reference more: two
- *  numbers are free here, one for the communicator of a side and one for them. */
+/** An inter-communicator is freed before its requests. In Open MPI 4.1 and 5.0 one whose number
+ * is lower than that of the communicator it was made of has one reference more. Two numbers are
+ * free here, one for the communicator of a side and one for it. */
 static void free_first(void) {
     int rank;
     MPI_Comm lower[2];
@@ -274,7 +274,7 @@ static void free_first(void) {
         MPI_Comm_free(&lower[i]);
     }
     MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, 1 - rank % 2, 0, &across);
-    MPI_Barrier(across); /* From here on nonblocking calls are served as well. */
+    MPI_Barrier(across); /* From here on UCG serves nonblocking calls as well. */
     MPI_Barrier_init(across, MPI_INFO_NULL, &requests[0]);
     MPI_Barrier_init(across, MPI_INFO_NULL, &requests[1]);
     MPI_Ibarrier(across, &requests[2]);
@@ -290,7 +290,7 @@ static void free_first(void) {
     MPI_Comm_free(&side);
 }
 
-/** One of either kind, with calls that are remembered. */
+/** Makes, uses and frees a communicator of either kind, with calls that are remembered. */
 static void come_and_go(MPI_Comm side, int first) {
     MPI_Comm comm;
     MPI_Comm across = meet(side, first);
@@ -308,7 +308,7 @@ static void come_and_go(MPI_Comm side, int first) {
     MPI_Comm_free(&comm);
 }
 
-/** Those that are gone leave no memory: prints what is in use after half of them, and after all. */
+/** Freed communicators leave no memory: prints what is in use after half of them and at the end. */
 static void flat(void) {
     int rank;
     MPI_Comm side;
@@ -329,8 +329,8 @@ static void flat(void) {
 
 /* ------------------------------------------------------------------ calls that go wrong */
 
-/** Calls that are alike, but for the last one: in it rank 1 sends two blocks, and rank 0 awaits
- *  one. */
+/** Calls that are alike, except that in the last one rank 1 sends two blocks and rank 0 expects
+ * one. */
 static void disagree(void) {
     enum { CALLS = 5, BLOCKS = 4 };
     int rank;
@@ -370,7 +370,7 @@ enum { THREADS = 2, ROUNDS = 100, COMMS = 8 };
 typedef struct {
     MPI_Comm comms[COMMS];
     int index;
-    pthread_mutex_t* turn; /**< Null: threads call MPI whenever they like. */
+    pthread_mutex_t* turn; /**< Null: threads call MPI at any time. */
 } worker_t;
 
 /**
@@ -441,7 +441,7 @@ static void serialized(void) {
 
 /* ------------------------------------------------------------------ spawn */
 
-/** What both sides of an inter-communicator do: on it, and on the merger of both sides. */
+/** Uses the inter-communicator, and the merger of both sides, on both sides. */
 static void use_both_sides(MPI_Comm inter, int is_child) {
     int mine = is_child ? 1 : 100;
     int sum = 0;
@@ -460,7 +460,7 @@ static void use_both_sides(MPI_Comm inter, int is_child) {
     MPI_Comm_free(&merged);
 }
 
-/** `variables` go to env(1), for the children alone: they may be set up in another way. */
+/** `variables` are set by env(1) for the children only, which may so be set up in another way. */
 static void spawn(char* program, char** variables) {
     char* arguments[16] = {NULL};
     int count = 0;
@@ -487,8 +487,8 @@ static void child(void) {
 
 /* ------------------------------------------------------------------ join */
 
-/** A connection of the two over the loopback interface. `listens`: the other one learns the port.
- */
+/** Connects two processes over the loopback interface. The one that `listens` tells the other
+ * its port. */
 static int connection_to(int peer, int listens) {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct sockaddr* address = (struct sockaddr*)&here;
@@ -510,7 +510,7 @@ static int connection_to(int peer, int listens) {
     return connected;
 }
 
-/** Each two processes make an inter-communicator of a socket, and use it until UCG serves it. */
+/** Each two processes make an inter-communicator from a socket and use it until UCG serves it. */
 static void join(void) {
     int rank;
     MPI_Comm both;

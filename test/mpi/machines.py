@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Executes algorithms by levels on machines that are not there (UCG_MACHINE), and compares them
-with Open MPI's own collectives.
+"""Runs algorithms by levels on machines that are not at hand (UCG_MACHINE), and compares them with
+Open MPI's own collectives.
 
 usage: machines.py [--hosts N] COMPONENT-FOLDER PROGRAM UCG_TOPO UCG_PLAN RANKS=MACHINE...
 
@@ -25,20 +25,21 @@ import differential  # noqa: E402 (found by the line above)
 import mpirun  # noqa: E402
 
 SIZES = ["8", "1k", "64k"]
-# Where the second and the third algorithm of a run take over. Cases have vectors between them and
-# on both sides.
+# The lengths from which on the second and the third algorithm of a run take over. Cases have
+# vectors between these lengths and on both sides of them.
 LIMITS = ["64", "4k"]
 REDUCTIONS = {"allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"}
 
 
 class Levels:
-    """What the planner does on a machine, by its tools."""
+    """What the planner does on a machine, according to its tools."""
 
     def __init__(self, topo, plan, machine, hosts, ranks, folder):
         self.plan = plan
         self.one_host = hosts == 1
         self.places = []
-        # Communicators of the program have their ranks in other orders than that of cores, too.
+        # Some communicators of the program have their ranks in another order than that of the
+        # cores.
         for order in ["core", "package"]:
             self.places.append(f"{folder}/{order}")
             pathlib.Path(self.places[-1]).write_text(
@@ -49,7 +50,8 @@ class Levels:
 
     @staticmethod
     def output(command):
-        """Empty where the command fails: an algorithm does not serve there."""
+        """The tool's output. It is empty where the command fails, since an algorithm does not
+        serve there."""
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
     def schedules(self, collective, algorithm, size, place):
@@ -68,7 +70,7 @@ class Levels:
 
     def algorithms(self):
         """{collective: algorithms by levels}; first those that serve nowhere else. Across hosts
-        flat ones plan otherwise, too, since messages between hosts have other prices."""
+        flat algorithms plan otherwise, too, since messages between hosts have other prices."""
         nowhere_else, otherwise = {}, {}
         for size, collective, algorithm in self.eligible():
             without = self.schedules(collective, algorithm, size, self.unknown)
@@ -83,21 +85,21 @@ class Levels:
 
 
 def parts(collectives):
-    """The parts of the program that call them."""
+    """The parts of the program that call these collectives."""
     return {"reductions" if name in REDUCTIONS else "vectors" if name.endswith("v") else "moves"
             for name in collectives}
 
 
 def by_size(names):
-    """What to ask for, so that each of up to three algorithms has sizes of its own."""
+    """The setting that gives each of up to three algorithms sizes of its own."""
     limits = LIMITS if len(names) == 3 else LIMITS[-1:]
     ranges = zip(["0", *limits], [*limits, "inf"])
     return ";".join(f"{low}-{high}:{name}" for (low, high), name in zip(ranges, names))
 
 
 def turns(algorithms, swap):
-    """What to ask for in each run: of each collective its first algorithm, then three by size; of a
-    barrier, which has but one, each by itself."""
+    """The settings of each run: first the first algorithm of each collective, then three by
+    size. Those of a barrier, which has only one size, each have a run."""
     yield {collective: names[0] for collective, names in algorithms.items()}
     rest = {collective: names[1:] for collective, names in algorithms.items()}
     while any(rest.values()):
@@ -122,7 +124,7 @@ def cases_of(checks, launcher, program, ranks, prefix, what, environment, mca):
 def compare(checks, what, ours, theirs):
     for rank, (mine, other) in enumerate(zip(ours, theirs)):
         checks.expect("end" in mine, f"{what}: rank {rank} did not come to the end")
-        # Of a part, those that it has.
+        # Of each part only the cases that it has.
         differential.compare_rank(checks, rank, mine, {name: fields for name, fields in
                                                        other.items() if name in mine})
 

@@ -9,13 +9,13 @@ import sys
 
 SKIPPED = 77
 
-# For mpirun to find what tells where processes are, and for that to end.
+# The folder of the tool by which mpirun says where processes are, and the time that it may take.
 STACKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stacks")
 SECONDS_FOR_STACKS = 60
 
 
 class Job:
-    """What a run left: its exit status and its output. Standard error is part of the output."""
+    """The result of a run: its exit status and its output, which includes standard error."""
 
     def __init__(self, status, output):
         self.status = status
@@ -23,7 +23,7 @@ class Job:
 
 
 class Launcher:
-    """Starts jobs with the component that lies in `folder`."""
+    """Starts jobs with the component in `folder`."""
 
     def __init__(self, folder):
         self.environment = dict(os.environ)
@@ -36,38 +36,39 @@ class Launcher:
             # programs do.
             OMPI_MCA_btl="^openib,ofi,uct",
             OMPI_MCA_mtl="^ofi,psm,psm2",
-            # Tests call few collectives on each communicator, and mean libucg's.
+            # Tests make few calls on each communicator, and they are meant for libucg.
             OMPI_MCA_coll_ucg_setup_after="0",
-            # Not what somebody has measured on this machine.
+            # A profile that somebody has measured on this machine must not count.
             UCG_PROFILE="builtin",
         )
         self.environment["OMPI_MCA_mca_base_component_path"] = f"{folder}:{default_path()}"
         self.environment["PATH"] = f"{STACKS}:{os.environ['PATH']}"
         self.environment["OMPI_MCA_orte_launch_agent"] = f"env PATH={STACKS}:$PATH orted"
-        # From 5.0 on Open MPI hands the above to PMIx unless PMIx has one: empty means its own.
+        # From 5.0 on, Open MPI hands the above to PMIx unless PMIx has a path: empty means its own.
         self.environment["PMIX_MCA_mca_base_component_path"] = ""
-        # What all ranks preload, which mpirun need not.
+        # The libraries that all ranks preload; mpirun does not need them.
         self.preload = os.environ.get("UCG_TEST_PRELOAD")
         if self.preload:
             self.environment.update(without_leaks(self.environment))
-            # A sanitizer calls dlopen for libucg, whose path to UCX's part is then not looked at.
+            # A sanitizer calls dlopen for libucg, and then the path to UCX's part is not searched.
             network = os.path.join(folder, os.pardir, "transport", "ucx")
             self.environment["LD_LIBRARY_PATH"] = ":".join(
                 filter(None, (os.environ.get("LD_LIBRARY_PATH"), network)))
 
     def preloaded(self, library=""):
-        """What ranks preload that also preload `library`, as LD_PRELOAD has it."""
+        """LD_PRELOAD of the ranks if they also preload `library`."""
         return ":".join(filter(None, (self.preload, library)))
 
     def command(self, *words, preload=""):
-        """mpirun with these words, for ranks that preload what they must, and `preload`."""
+        """The command of mpirun with these words, for ranks that preload what they must, and
+        `preload`."""
         libraries = self.preloaded(preload)
         preloading = ["-x", f"LD_PRELOAD={libraries}"] if libraries else []
         return ["mpirun", "--oversubscribe", *preloading, *words]
 
     def run(self, ranks, program, mca=None, timeout=300, environment=None):
-        """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters. Prints
-        where the processes of a job are that does not end in time."""
+        """Runs `program` (a list) on `ranks` ranks; `mca` is a dictionary of parameters. If a
+        job does not end in time, prints where its processes are."""
         variables = dict(environment or {})
         command = self.command("-n", str(ranks), "--timeout", str(timeout), "--get-stack-traces",
                                preload=variables.pop("LD_PRELOAD", ""))
@@ -106,17 +107,17 @@ class Launcher:
 
 
 def without_leaks(environment):
-    """Variables for ranks under AddressSanitizer: Open MPI and UCX leave memory allocated when they
-    end, and each of them would patch the functions that the sanitizer patches."""
+    """Variables for ranks under AddressSanitizer: Open MPI and UCX do not free all memory when
+    they end, and each of them would patch the functions that the sanitizer patches."""
     options = environment.get("ASAN_OPTIONS", "")
     return {"ASAN_OPTIONS": f"{options}:detect_leaks=0".lstrip(":"), "UCX_MEM_EVENTS": "no",
             "OMPI_MCA_memory": "^patcher"}
 
 
 class Reference:
-    """What a program writes under Open MPI's own collectives. It is the same in all tests that run
-    the program on so many ranks of one host: where these name a folder, one of them runs it, and it
-    is kept there until the program or Open MPI changes."""
+    """The files that a program writes under Open MPI's own collectives. They are the same in all
+    tests that run the program on so many ranks of one host. Where such tests name a folder, one
+    of them runs the program, and its files are kept there until the program or Open MPI changes."""
 
     def __init__(self, launcher, program, folder):
         self.launcher, self.program, self.folder = launcher, program, folder
@@ -124,11 +125,11 @@ class Reference:
         self.identity = f"{os.stat(program).st_mtime_ns} {version()}"
 
     def prefix(self, ranks):
-        """Of its files, one a rank."""
+        """The prefix of its files, of which each rank has one."""
         return os.path.join(self.folder, f"{os.path.basename(self.program)}-{ranks}")
 
     def run(self, ranks, timeout):
-        """The job that has written them; one that ended well where it was run before."""
+        """The job that has written them; a job that succeeded if it was run earlier."""
         kept = f"{self.prefix(ranks)}.of"
         if os.path.exists(kept):
             with open(kept, encoding="ascii") as stream:
@@ -144,21 +145,21 @@ class Reference:
 
 
 def version():
-    """Of Open MPI: "4.1.4", say."""
+    """Open MPI's version, for example "4.1.4"."""
     output = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True,
                             check=True).stdout
     return re.search(r"Open MPI v([\d.]+)", output)[1]
 
 
 def series():
-    """The series of Open MPI: (4, 1), say."""
+    """Open MPI's series, for example (4, 1)."""
     major, minor = version().split(".")[:2]
     return int(major), int(minor)
 
 
 def on_ranks(ranks, variables, program):
-    """The command of a job whose ranks run `program`, some of them with other variables. One
-    program, since mpirun of Debian 13's Open MPI 5.0.7 crashes when it is given several."""
+    """The command of a job whose ranks run `program`, some of them with other variables. There
+    is only one program, since mpirun of Debian 13's Open MPI 5.0.7 crashes with several."""
     some = "|".join(map(str, ranks))
     given = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     script = f'case $OMPI_COMM_WORLD_RANK in {some}) export {given};; esac; exec "$0" "$@"'
@@ -166,7 +167,8 @@ def on_ranks(ranks, variables, program):
 
 
 def default_path():
-    """Where Open MPI looks for components: setting the path would otherwise hide them all."""
+    """Where Open MPI looks for components. A path that is set must include this, or all of them
+    would be hidden."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OMPI_MCA_mca_base")}
     output = subprocess.run(
         ["ompi_info", "--parsable", "--param", "mca", "base", "--level", "9"],
@@ -176,7 +178,7 @@ def default_path():
 
 
 def shared_memory():
-    """Names in /dev/shm that a job could have made. Other programs may run beside a test."""
+    """Names in /dev/shm that a job could have made. Other programs may run beside the test."""
     return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
 
 
@@ -194,13 +196,14 @@ def processes(marker):
 
 
 def counters(output):
-    """What the component says at the end of a run: {collective: (served, passed on)}."""
+    """The counters that the component prints at the end of a run: {collective: (served, passed
+    on)}."""
     pattern = r"coll/ucg: rank 0 called (\w+): (\d+) by libucg, (\d+) passed on"
     return {name: (int(taken), int(passed)) for name, taken, passed in re.findall(pattern, output)}
 
 
 class Checks:
-    """Counts what went wrong, and says it."""
+    """Counts and prints what went wrong."""
 
     def __init__(self):
         self.failures = 0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Of a job that does not end in time, mpirun.py says where each of its processes is.
+"""If a job does not end in time, mpirun.py says where each of its processes is.
 
 usage: mpirun_test.py COMPONENT-FOLDER RANKS
 
@@ -17,11 +17,11 @@ import sys
 import mpirun
 
 SLEEP = ["sleep", "600"]
-WHERE = "#0 .*nanosleep"  # Once for each process.
+WHERE = "#0 .*nanosleep"  # It must come once for each process.
 
 
 def can_look():
-    """Does gdb tell where a process is?"""
+    """Can gdb tell where a process is?"""
     with subprocess.Popen(SLEEP) as process:
         try:
             told = subprocess.run([os.path.join(mpirun.STACKS, "gstack"), str(process.pid)],

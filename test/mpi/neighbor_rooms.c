@@ -1,10 +1,11 @@
 /*
  * usage: neighbor_rooms CALLS
  *
- * Neighbourhood exchanges over a graph with several edges of a pair and edges to oneself, whose
- * blocks keep their lengths for some calls and then have others: longer, shorter, none. Blocking
- * calls, pairs of nonblocking ones, and persistent ones that were made before and between. Every
- * byte that comes, and those between the blocks, are checked. Rank 0 prints "ok".
+ * Neighbourhood exchanges over a graph in which some pairs have several edges and some edges lead
+ * from a rank to itself. The blocks keep their lengths for some calls and then get other ones:
+ * longer, shorter, or none. There are blocking calls, pairs of nonblocking calls, and persistent
+ * calls that were made before and in between. Every byte that comes, and the bytes between the
+ * blocks, are checked. Rank 0 prints "ok".
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,9 +22,9 @@ static int rank, size;
 static int distance[EDGES];
 static MPI_Comm comm;
 
-/** One exchange: its blocks lie in their order, with gaps. */
+/** One exchange. Its blocks lie in their order, with gaps. */
 typedef struct {
-    int call; /**< Names its lengths and its data. */
+    int call; /**< The number that determines its lengths and its data. */
     int sent_counts[EDGES], sent_places[EDGES];
     int counts[EDGES], places[EDGES];
     unsigned char* sent;
@@ -38,7 +39,8 @@ static uint32_t mix(uint32_t a, uint32_t b) {
     return x ^ (x >> 13);
 }
 
-/** Of the block that goes along that edge of rank `from`. Most keep their length for some calls. */
+/** The length of the block on that edge of rank `from`. Most blocks keep their length for some
+ * calls. */
 static int length_of(int call, int from, int edge) {
     const uint32_t name = mix(mix((uint32_t)(call / CALLS_ALIKE), (uint32_t)from), (uint32_t)edge);
     switch (name % 8) {
@@ -143,7 +145,7 @@ static void init_persistent(exchange_t* x, int call) {
                                 x->counts, x->places, MPI_BYTE, comm, MPI_INFO_NULL, &x->request);
 }
 
-/** With other data in blocks of the same lengths. */
+/** Runs the exchange with other data in blocks of the same lengths. */
 static void run_persistent(exchange_t* x) {
     fill(x, x->call);
     MPI_Start(&x->request);

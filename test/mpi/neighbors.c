@@ -1,6 +1,7 @@
 /*
- * Neighbourhood collectives over topologies of all kinds: writes PREFIX.<rank> with a digest of all
- * memory that each call might have written. neighbors.py compares what two runs wrote.
+ * Neighbourhood collectives over topologies of all kinds. The program writes PREFIX.<rank> with a
+ * digest of all memory that each call might have written, and neighbors.py compares the files of
+ * two runs.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,14 +25,14 @@ void name_case(char* name, const place_t* place, const char* format, ...) {
 
 /* ------------------------------------------------------------------ edges */
 
-/** One side of a rank's blocks: who has the other end, and how many elements they have. */
+/** One side of a rank's blocks: the ranks at the other ends, and the numbers of elements. */
 typedef struct {
     int degree;
-    int* peers; /**< MPI_PROC_NULL: nobody. */
+    int* peers; /**< MPI_PROC_NULL stands for no rank. */
     int* counts;
-    int* displs;      /**< In elements, with gaps, the last block first. */
+    int* displs;      /**< In elements, with gaps; the last block comes first. */
     MPI_Aint* places; /**< The same in bytes. */
-    long span;        /**< Elements that the blocks cover. */
+    long span;        /**< The number of elements that the blocks cover. */
 } side_t;
 
 typedef struct {
@@ -88,7 +89,7 @@ static edges_t edges_of(MPI_Comm comm, int rank) {
     }
     MPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted);
     edges_t edges = {side_make(out), side_make(in)};
-    /* Weights go where lengths will be. */
+    /* The weights are put where the lengths will be. */
     MPI_Dist_graph_neighbors(comm, in, edges.in.peers, edges.in.counts, out, edges.out.peers,
                              edges.out.counts);
     return edges;
@@ -99,7 +100,7 @@ static void edges_free(edges_t* edges) {
     side_free(&edges->in);
 }
 
-/** What `from` gives `to` on each of their edges: nothing, on some. */
+/** The number of elements that `from` gives to `to` on each of their edges; on some it is 0. */
 static int length(int unit, int from, int to) {
     return 0 == (from + 2 * to) % 5 ? 0 : unit * (1 + (3 * from + to) % 3);
 }
@@ -144,7 +145,8 @@ static void close_case(case_t* c) {
     buffer_free(&c->send);
 }
 
-enum { TIMES = 3 }; /* The second call that is like the first is prepared, the third repeats it. */
+/* The second call of the same kind is prepared, and the third one repeats it. */
+enum { TIMES = 3 };
 
 static void run_equal_blocks(case_t* c) {
     const MPI_Datatype type = c->layout->type;
@@ -161,12 +163,13 @@ static void run_equal_blocks(case_t* c) {
     }
 }
 
-/** Blocks of an allgatherv are as long as their sender likes. */
+/** In an allgatherv the sender chooses the length of its block. */
 static void run_allgatherv(case_t* c) {
     const MPI_Datatype type = c->layout->type;
     side_t in = side_make(c->edges.in.degree);
     for (int i = in.degree - 1; i >= 0; i--) {
-        in.counts[i] = c->unit * ((c->edges.in.peers[i] + 3) % 3); /* Whoever is nobody as well. */
+        /* MPI_PROC_NULL gets a length as well. */
+        in.counts[i] = c->unit * ((c->edges.in.peers[i] + 3) % 3);
         in.displs[i] = (int)in.span;
         in.span += in.counts[i] + 1;
     }
@@ -202,7 +205,7 @@ static MPI_Datatype* repeat_type(MPI_Datatype type, int count) {
     return types;
 }
 
-/** Displacements from `origin`, which may be MPI_BOTTOM. */
+/** The displacements are relative to `origin`, which may be MPI_BOTTOM. */
 static void run_alltoallw(case_t* c, int absolute) {
     side_t* out = &c->edges.out;
     side_t* in = &c->edges.in;
@@ -282,7 +285,8 @@ static void run_cart(int count, const int* dims, int periods) {
     run_place(name, comm);
 }
 
-/** All factors of the number of ranks in one to three dimensions, periodic or not. */
+/** Runs over all grids of one to three dimensions whose sizes are factors of the number of
+ * ranks, periodic or not. */
 static void run_carts(int size) {
     const int line[] = {size};
     for (int periods = 0; periods < 2; periods++) {
@@ -306,10 +310,10 @@ static void run_carts(int size) {
     }
 }
 
-/** How many edges lead from one rank to another: the same on all ranks. */
+/** How many edges lead from one rank to another. All ranks compute the same number. */
 static int edges_between(int seed, int from, int to, int size) {
     uint64_t state = (uint64_t)((seed * size + from) * size + to);
-    return (int)(next_random(&state) % 7) - 3; /* Of many pairs none. */
+    return (int)(next_random(&state) % 7) - 3; /* Many pairs have no edge. */
 }
 
 static void run_dist_graph(int seed, int rank, int size) {
@@ -328,7 +332,8 @@ static void run_dist_graph(int seed, int rank, int size) {
             in[degrees[1]++] = peer;
         }
     }
-    for (int i = degrees[0] - 1; i > 0; i--) { /* Ranks name them in orders of their own. */
+    /* Each rank names its edges in an order of its own. */
+    for (int i = degrees[0] - 1; i > 0; i--) {
         const int other = (int)(next_random(&state) % (uint64_t)(i + 1));
         const int kept = out[i];
         out[i] = out[other];
@@ -343,7 +348,8 @@ static void run_dist_graph(int seed, int rank, int size) {
     free(out);
 }
 
-/** Symmetric, as neighbourhood collectives want it, with several edges and edges to oneself. */
+/** The graph is symmetric, as neighbourhood collectives require; some pairs have several edges,
+ * and some edges lead from a rank to itself. */
 static void run_graph(int seed, int size) {
     char name[32];
     int* index = malloc((size_t)size * sizeof *index);
@@ -367,8 +373,8 @@ static void run_graph(int seed, int size) {
     free(index);
 }
 
-/** A ring of all processes but the last, which has no neighbours: it passes counts of zero, and MPI
- *  lets Open MPI return from some functions without calling a component. */
+/** A ring of all processes but the last one, which has no neighbours: it passes counts of zero,
+ * and MPI lets Open MPI return from some functions without calling a component. */
 static void run_ring_beside(int rank, int size) {
     enum { ROUNDS = 3 };
     const int ring = size - 1;
@@ -410,7 +416,8 @@ int main(int argc, char** argv) {
         perror(path);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    setvbuf(output, NULL, _IOLBF, 0); /* A run that crashes or hangs tells where. */
+    /* With this, the output of a run that crashes or hangs shows where. */
+    setvbuf(output, NULL, _IOLBF, 0);
     layouts_make();
     run_carts(size);
     for (int seed = 0; seed < 6; seed++) {

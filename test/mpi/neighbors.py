@@ -19,7 +19,7 @@ import mpirun
 
 CALLS = [f"neighbor_{name}" for name in ("allgather", "allgatherv", "alltoall", "alltoallv",
                                           "alltoallw")]
-# Open MPI returns from these without calling a component where counts are zero.
+# Where counts are zero, Open MPI returns from these functions without calling a component.
 LEFT_OUT = ["neighbor_allgather", "neighbor_alltoall"]
 NAMES = {None: "{}", "nonblocking": "i{}", "persistent": "{}_init"}
 
@@ -30,7 +30,7 @@ def lines(prefix, rank):
 
 
 def output_of(checks, job, ranks):
-    """None of a job that failed."""
+    """The output of a job; None if it failed."""
     good = checks.expect(job.status == 0, f"{ranks} ranks: status {job.status}\n"
                                           + job.output[-4000:])
     return job.output if good else None
@@ -44,7 +44,8 @@ def run(checks, launcher, program, ranks, prefix, form):
 
 
 def check_counters(checks, ranks, output, form):
-    """Every function of the form was called, and none of any form passed on that need not be."""
+    """Every function of the form was called, and no call of any form was passed on that need not
+    be."""
     names = {NAMES[form].format(name) for name in CALLS}
     counted = {name: value for name, value in mpirun.counters(output).items()
                if "neighbor_" in name}

@@ -1,6 +1,6 @@
 /*
  * The neighbourhood collectives of a program in other forms, like differential_forms.c: the program
- * calls the blocking ones, and these define them.
+ * calls the blocking functions, which this file defines.
  */
 #include <mpi.h>
 

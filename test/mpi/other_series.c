@@ -1,5 +1,6 @@
 /*
- * Preloaded, makes Open MPI call itself another series: the component must refuse it and say so.
+ * A preloaded library that makes Open MPI report another series: the component must refuse it and
+ * say so.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Preloaded, makes libucg call itself another version: processes with this one must not share
- * groups with it.
+ * A preloaded library that makes libucg report another version: processes with this version must
+ * not share groups with it.
  */
 __attribute__((visibility("default"))) void ucg_get_version(unsigned* major, unsigned* minor,
                                                             unsigned* release);

@@ -17,7 +17,7 @@ import tempfile
 import differential
 import mpirun
 
-# One algorithm of each collective a run. Where it cannot serve a call, the planner chooses.
+# Each run has one algorithm of each collective. Where it cannot serve a call, the planner chooses.
 ROWS = [
     {"allreduce": "all_read", "bcast": "one_stage", "reduce": "numa_tree"},
     {"allreduce": "tiled_naive", "bcast": "two_stage", "reduce": "tiled"},
@@ -27,15 +27,16 @@ ROWS = [
     {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},
 ]
 READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
-# Vectors of these cases go in one strip, several, and many; the last leaves room for few elements.
+# Vectors of these cases go in one strip, in several, and in many; the last size leaves room for few
+# elements.
 STAGINGS = ["1M", "64k", "4k"]
-# Ranks of a socket follow one another, are dealt round robin, or are all on one.
+# The ranks of a socket follow one another, are dealt round robin, or are all on one socket.
 LAYOUTS = ["block", "dealt", "one"]
 NEEDS_SOCKETS = {"two_stage", "tiled_hierarchical"}
 NEEDS_THREE_RANKS = {"flag_slots_allgather"}
 
-# Stands between mpirun and the program, so that ranks alone get the heap: maybe a machine of two
-# packages, of which each rank has one.
+# This stands between mpirun and the program, so that only ranks get the heap, and possibly a
+# machine of two packages, on one of which each rank is.
 STAND_IN = """
 import os, sys
 layout, heap, *command = sys.argv[1:]
@@ -59,10 +60,11 @@ def settings(rows, staging):
 
 
 def expect_served(checks, job, rows, layout, ranks, what):
-    """Each algorithm was used, but for those that need more sockets or ranks than there are."""
+    """Each algorithm was used, except those that need more sockets or ranks than there are."""
     wanted = [*rows.items(), *((name, "peer_read") for name in READS)]
     for collective, row in wanted:
-        if row in NEEDS_SOCKETS and (layout == "one" or ranks < 3):  # Two ranks are one socket.
+        # Two ranks are on one socket.
+        if row in NEEDS_SOCKETS and (layout == "one" or ranks < 3):
             continue
         if row in NEEDS_THREE_RANKS and ranks < 3:
             continue
@@ -86,9 +88,10 @@ def compare_run(checks, launcher, program, ranks, prefix, run):
 
 
 def compare(checks, launcher, program, heap, ranks, folder, reference):
-    """Every other algorithm, which ones depends on the ranks being odd; the rest takes turns."""
+    """Runs every other algorithm; which ones these are depends on whether the number of ranks is
+    odd. The rest of the settings take turns."""
     theirs = differential.run_stock(checks, reference, ranks)
-    # The packages are made of CPUs 0 and 1.
+    # The packages consist of CPUs 0 and 1.
     sockets = LAYOUTS if {0, 1} <= os.sched_getaffinity(0) else ["one"]
     for turn, rows in enumerate(ROWS[ranks % 2::2]):
         needy = not NEEDS_SOCKETS.isdisjoint(rows.values())
@@ -104,7 +107,7 @@ def compare(checks, launcher, program, heap, ranks, folder, reference):
 
 def main():
     component, program, heap, kept, *counts = sys.argv[1:]
-    heap = heap and os.path.abspath(heap)  # Empty: there is none to preload.
+    heap = heap and os.path.abspath(heap)  # If it is empty there is no heap to preload.
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(component)
     reference = mpirun.Reference(launcher, program, kept)

@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
-/* Needs mpi.h before it. */
+/* This needs mpi.h before it. */
 #include <mpi-ext.h>
 
 #define MPI_Allgather_init MPIX_Allgather_init
@@ -33,7 +33,7 @@
 #define MPI_Scan_init MPIX_Scan_init
 #define MPI_Scatter_init MPIX_Scatter_init
 #define MPI_Scatterv_init MPIX_Scatterv_init
-/* All of them, as the profiling interface has them. */
+/* All of them under the names of the profiling interface. */
 #define PMPI_Allgather_init PMPIX_Allgather_init
 #define PMPI_Allgatherv_init PMPIX_Allgatherv_init
 #define PMPI_Allreduce_init PMPIX_Allreduce_init

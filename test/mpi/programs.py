@@ -103,8 +103,9 @@ def write_hpcc_input(ranks, folder):
 
 
 def check_hpcc_report(checks, report, what):
-    """Its own verdicts, RandomAccess's excepted: that drops updates that come late, with any
-    library, and more of them on a busy machine; what counts is that it ran to the end."""
+    """The program's own verdicts, except that of RandomAccess: it drops updates that come late,
+    with any library, and more of them on a busy machine. There it only counts that the program
+    ran to its end."""
     passed = re.findall(r"(\d+) tests completed and passed residual checks", report)
     failed = re.findall(r"(\d+) tests completed and failed residual checks", report)
     checks.expect(passed == ["5", "1"] and set(failed) == {"0"},

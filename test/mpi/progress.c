@@ -33,8 +33,8 @@ static void reduce_once(int round) {
     require(sum == size * (size - 1) / 2 + size * round, "allreduce");
 }
 
-/** The last rank receives from rank 0. Asking for the status drives the host once: far too little
- *  for this message, which takes hundreds of fragments. */
+/** The last rank receives from rank 0. Asking for the status drives the host once, which is far
+ * too little for this message of hundreds of fragments. */
 static void receive(void) {
     char* data = malloc(MESSAGE);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -72,7 +72,7 @@ static void window(void) {
     for (int round = 0; 0 == rank && round < ROUNDS; ++round) {
         const int target = size > 1 ? 1 + round % (size - 1) : 0;
         if (0 == round % 7) {
-            usleep(3000); /* The others may be asleep by now. */
+            usleep(3000); /* The other ranks may be asleep by then. */
         }
         MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win);
         MPI_Get(&got, 1, MPI_INT, target, round, 1, MPI_INT, win);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What moves around collectives: messages, and windows' passive targets.
+"""What makes progress while collectives run: messages, and passive targets of windows.
 
 usage: progress.py COMPONENT-FOLDER PROGRESS-PROGRAM [RUNS]
 """
@@ -9,7 +9,7 @@ import sys
 import mpirun
 
 # Messages are copied in and out of the host's own rings, so that the receiver has work to do; and
-# windows by messages, so that the target has.
+# windows use messages, so that the target has work to do.
 MCA = ({"btl_vader_single_copy_mechanism": "none", "osc": "pt2pt"} if mpirun.series() < (5, 0)
        else {"smsc": "^cma,knem,xpmem", "osc": "rdma"})
 

@@ -1,8 +1,8 @@
 /*
- * Calls that repeat the one before but for their buffers, and calls that differ from it in one
- * argument: a walk of seeded steps through the collectives that have blocks for each rank, or for
- * each neighbor on a ring, blocking ones and nonblocking ones. Every result is checked, and so is
- * the memory around it. Prints "walk ok" from rank 0.
+ * Calls that repeat the one before except for their buffers, and calls that differ from it in one
+ * argument: a seeded random walk through the blocking and nonblocking collectives that have blocks
+ * for each rank, or for each neighbor on a ring. Every result is checked, and so is the memory
+ * around it. Prints "walk ok" from rank 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,11 @@
 
 enum {
     RANKS_MAX = 8,
-    COUNT_MAX = 6,                                 /* Of ints to a block; always even. */
-    SPACE = 2 * (RANKS_MAX * (COUNT_MAX + 1) + 2), /* Of ints: wide blocks, and gaps of one. */
+    /* The number of ints of a block; it is always even. */
+    COUNT_MAX = 6,
+    SPACE = 2 * (RANKS_MAX * (COUNT_MAX + 1) + 2), /* In ints: for wide blocks with gaps of one. */
     STEPS = 10000,
-    SIDES = 2, /* Of a ring: below and above. */
+    SIDES = 2, /* A ring's neighbors: below and above. */
     UNTOUCHED = -1,
 };
 
@@ -26,7 +27,7 @@ typedef struct {
     int in_place;
     int backwards; /* Blocks lie in descending order of ranks. */
     int unlike;    /* The part of rank `root` is of another type: pairs, or ints with gaps. */
-    int counts[RANKS_MAX]; /* The first one is that of all where there are no vectors. */
+    int counts[RANKS_MAX]; /* Where there are no vectors, the first one is that of all ranks. */
 } arguments_t;
 
 typedef struct {
@@ -35,9 +36,9 @@ typedef struct {
     int rank;
     int size;
     int step;
-    int nonblocking; /* The step's call. */
+    int nonblocking; /* Whether the call of this step is nonblocking. */
     MPI_Datatype pair;
-    MPI_Datatype wide; /* An int and room for another. */
+    MPI_Datatype wide; /* An int and room for another one. */
 } walk_t;
 
 enum {
@@ -80,7 +81,7 @@ static int has_vectors(int function) {
            NEIGHBOR_ALLTOALLV <= function;
 }
 
-/** Without vectors, and in reductions, one block follows the other. */
+/** Without vectors, and in reductions, the blocks follow one another without gaps. */
 static blocks_t lay_out(const arguments_t* arguments, int size) {
     const int vectors = has_vectors(arguments->function);
     const int dense = !vectors || REDUCE_SCATTER == arguments->function;
@@ -96,7 +97,7 @@ static blocks_t lay_out(const arguments_t* arguments, int size) {
     return blocks;
 }
 
-/** What rank `rank` has, or gets, at `i` of its block. */
+/** The number that `rank` contributes, or gets, at `i` of its block. */
 static int number(const walk_t* walk, int rank, int i) {
     return 10000 * rank + 10 * walk->step + i;
 }
@@ -107,7 +108,7 @@ static void fill(int* space, int value) {
     }
 }
 
-/** Writes the numbers of that rank. */
+/** Writes the numbers of rank `rank`. */
 static void write_block(const walk_t* walk, int* target, int rank, int count) {
     for (int i = 0; i < count; i++) {
         target[i] = number(walk, rank, i);
@@ -128,7 +129,7 @@ static void require_same(const walk_t* walk, const int* space, const int* expect
 
 /* ------------------------------------------------------------------ calls */
 
-/** The function of MPI by either name, with these arguments. */
+/** Calls the blocking or the nonblocking function of MPI with these arguments. */
 #define CALL(walk, blocking, nonblocking_, ...)                                                    \
     do {                                                                                           \
         if ((walk)->nonblocking) {                                                                 \
@@ -140,7 +141,7 @@ static void require_same(const walk_t* walk, const int* space, const int* expect
         }                                                                                          \
     } while (0)
 
-/** This rank's part of a gather or scatter, as its arguments say it. */
+/** This rank's part of a gather or scatter as it is passed to MPI. */
 typedef struct {
     int count;
     MPI_Datatype type;
@@ -249,13 +250,13 @@ static sides_t lay_out_sides(const arguments_t* arguments, int below, int above,
     for (int i = 0; i < SIDES; i++) {
         const int side = 0 != gap && arguments->backwards ? 1 - i : i;
         sides.displs[side] = end;
-        sides.places[side] = 2 * (MPI_Aint)sizeof(int) * end; /* Wide ones have room as well. */
+        sides.places[side] = 2 * (MPI_Aint)sizeof(int) * end; /* Wide blocks have room as well. */
         end += sides.counts[side] + gap;
     }
     return sides;
 }
 
-/** Writes the numbers of the block of that side, where a call has it. */
+/** Writes the numbers of the block on that side, at the place that a call has for it. */
 static void write_side(const walk_t* walk, const arguments_t* arguments, int* space,
                        const sides_t* sides, int side, int sender) {
     const int stride = sides->types[side] == walk->wide ? 2 : 1;
@@ -300,7 +301,7 @@ static void call_neighbors(const walk_t* walk, int function, const part_t* part,
     }
 }
 
-/** Each gives as much to both neighbors. What comes from below went up there. */
+/** Each rank gives the same number to both neighbors. What comes from below was sent up there. */
 static void exchange(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
     const int gathers = arguments->function <= NEIGHBOR_ALLGATHERV;
     const int count = count_of(arguments, walk->rank);
@@ -325,12 +326,12 @@ static void exchange(const walk_t* walk, const arguments_t* arguments, int* mine
     require_same(walk, all, expected, "what came from neighbors");
 }
 
-/** What one rank has for another. */
+/** The number of elements that one rank sends to another. */
 static int between(int sender, int receiver) {
     return RANKS_MAX * sender + receiver;
 }
 
-/** Of a rank's blocks: the displacements in bytes, and one type for all. */
+/** The displacements of a rank's blocks in bytes, and one type for all blocks. */
 typedef struct {
     int bytes[RANKS_MAX];
     MPI_Datatype types[RANKS_MAX];
@@ -359,7 +360,7 @@ static void call_all(const walk_t* walk, int function, const void* send, const b
     }
 }
 
-/** Two ranks have blocks of one length for each other, as MPI_IN_PLACE wants them. */
+/** The two blocks between two ranks have the same length, as MPI_IN_PLACE requires. */
 static void exchange_all(const walk_t* walk, const arguments_t* arguments, int* mine, int* all) {
     const int unlike = arguments->unlike && walk->rank == arguments->root;
     const int stride = unlike && !arguments->in_place ? 2 : 1;
@@ -402,14 +403,14 @@ static void call(const walk_t* walk, const arguments_t* arguments, int* mine, in
 
 /* ------------------------------------------------------------------ the walk */
 
-/** Below `limit`, the same on all ranks. */
+/** A number below `limit`, the same on all ranks. */
 static int draw(int limit) {
     static unsigned short state[3] = {2026, 11, 24};
     return (int)(nrand48(state) % limit);
 }
 
-/** A communicator's first calls are Open MPI's own, whose nonblocking ones (4.1) mix up the edges
- * of a ring on which both neighbors are one rank. */
+/** The first calls of a communicator are Open MPI's own. Those of 4.1 that are nonblocking mix
+ * up the edges of a ring on which both neighbors are the same rank. */
 static int may_be_nonblocking(const walk_t* walk, int function) {
     return walk->size > SIDES || function < NEIGHBOR_ALLGATHER || function > NEIGHBOR_ALLTOALLW;
 }

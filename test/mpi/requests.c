@@ -41,7 +41,7 @@ static int64_t sum_of_ranks(int size) {
 
 enum { MANY = 400, MANY_ROUNDS = 3 };
 
-/** One of `MANY`: kinds take turns, all with a few elements. */
+/** One of `MANY` requests: the kinds take turns, all with a few elements. */
 typedef struct {
     int64_t send[64];
     int64_t receive[64];
@@ -145,7 +145,7 @@ static void messages(void) {
         MPI_Irecv(&got, 1, MPI_INT64_T, left, 5, MPI_COMM_WORLD, &requests[0]);
         MPI_Iallreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
         if (world_rank == 0) {
-            MPI_Wait(&requests[1], MPI_STATUS_IGNORE); /* Before it sends. */
+            MPI_Wait(&requests[1], MPI_STATUS_IGNORE); /* Rank 0 waits before it sends. */
         }
         MPI_Isend(&token, 1, MPI_INT64_T, right, 5, MPI_COMM_WORLD, &requests[2]);
         MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
@@ -164,7 +164,7 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
     }
 }
 
-/** Communicator, datatype and operator of the program's are freed while the call is outstanding. */
+/** The communicator, datatype and operator are freed while the call is outstanding. */
 static void freed(void) {
     enum { ROUNDS = 50, COUNT = 1000 };
     int64_t* send = malloc(2 * COUNT * sizeof *send);
@@ -212,7 +212,7 @@ static void freed(void) {
 
 enum { KEPT = 40 };
 
-/** Ranks start in different orders, some by MPI_Startall, and others go on beside. */
+/** Ranks start in different orders, some by MPI_Startall, while other collectives go on. */
 static void persistent(void) {
     static int64_t send[KEPT];
     static int64_t receive[KEPT];
@@ -239,7 +239,7 @@ static void persistent(void) {
         MPI_Barrier(MPI_COMM_WORLD);
         complete(started, round % 2 == 0 ? KEPT : 0, 0, &random);
         for (int i = 0; i < KEPT; i++) {
-            MPI_Wait(&requests[i], MPI_STATUS_IGNORE); /* At once, where inactive already. */
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE); /* It returns at once where inactive. */
             const int64_t sum = sum_of_ranks(world_size) + (int64_t)world_size * (round + i);
             require(receive[i] == (i % 2 == 0 ? sum : i % world_size + round + i), "persistent");
         }
@@ -255,10 +255,10 @@ static void persistent(void) {
 
 enum { LIVE = 240, RENEWED = LIVE / 2, RENEWALS = 12, LONG = 5000 };
 
-/** One of `LIVE` that are there at once. */
+/** One of `LIVE` requests that exist at once. */
 typedef struct {
     int kind;
-    int started; /* So often: data follow from it. */
+    int started; /* The number of starts, which sets the data. */
     int64_t send[8];
     int64_t receive[8];
     MPI_Request request;
@@ -316,7 +316,7 @@ static void check_live(const live_t* live) {
     }
 }
 
-/** Starts them in an order of the rank's own, and ends them in another. */
+/** Starts the requests in an order of the rank's own, and ends them in another order. */
 static void run_live(live_t* const* some, int count, int way, uint64_t* random) {
     MPI_Request started[LIVE];
     for (int i = 0; i < count; i++) {
@@ -327,11 +327,11 @@ static void run_live(live_t* const* some, int count, int way, uint64_t* random) 
     for (int i = 0; i < count; i++) {
         MPI_Start(&started[i]);
     }
-    if (way != 2 && way != 3) { /* These ask again for one that has ended. */
+    if (way != 2 && way != 3) { /* The other ways ask again for one that has ended. */
         complete(started, count, way == 0 ? 0 : 1, random);
     }
     for (int i = 0; i < count; i++) {
-        MPI_Wait(&some[i]->request, MPI_STATUS_IGNORE); /* At once, where inactive already. */
+        MPI_Wait(&some[i]->request, MPI_STATUS_IGNORE); /* It returns at once where inactive. */
         check_live(some[i]);
     }
 }
@@ -379,7 +379,7 @@ static void persistent_many(void) {
     free(all);
 }
 
-/** One after the other, of all lengths: later ones have the groups of earlier ones. */
+/** One request after another, of all lengths: later ones have the groups of earlier ones. */
 static void persistent_loop(void) {
     enum { LOOPS = 1000 };
     for (int round = 0; round < LOOPS; round++) {
@@ -423,7 +423,7 @@ static void* free_given_up(void* unused) {
     return NULL;
 }
 
-/** Another thread frees requests while this one makes further ones of the same communicator. */
+/** Another thread frees requests while this one makes more on the same communicator. */
 static void persistent_threads(void) {
     static live_t live[LIVE];
     live_t* const kept[] = {&live[0], &live[1], &live[2], &live[3], &live[4], &live[5], &live[6]};
@@ -444,7 +444,7 @@ static void persistent_threads(void) {
     (void)free_given_up(NULL);
 }
 
-/** One that the program forgets. */
+/** A request that the program forgets. */
 static void forgotten(void) {
     static int64_t send = 1;
     static int64_t receive;
@@ -458,7 +458,7 @@ static void forgotten(void) {
 
 /* ------------------------------------------------------------------ MPI_Comm_idup */
 
-/** Its own collectives come at other places among the program's on each rank. */
+/** The collectives of MPI_Comm_idup come at other places among the program's on each rank. */
 static void idup(void) {
     for (int round = 0; round < 100; round++) {
         MPI_Comm duplicate;
@@ -488,7 +488,7 @@ static void set_handler(MPI_Errhandler handler) {
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
 }
 
-/** Rank 0 may not free what is in progress; that ends as if nothing had been. */
+/** Rank 0 may not free a request in progress, which then ends as if nothing had happened. */
 static void freed_early(void) {
     MPI_Request requests[2]; /* Of Ibarrier, and persistent. */
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);

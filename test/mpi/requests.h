@@ -1,7 +1,6 @@
 /*
- * What the parts of the program of requests share, and its parts about neighbourhood collectives,
- * about calls that are repeated, about vectors that change, and about communicators whose first
- * calls are nonblocking.
+ * What the parts of the program `requests` share, and its parts about neighbourhood collectives,
+ * repeated calls, vectors that change, and communicators whose first calls are nonblocking.
  */
 #ifndef UCG_TEST_MPI_REQUESTS_H
 #define UCG_TEST_MPI_REQUESTS_H
@@ -17,10 +16,10 @@ void require(int condition, const char* what);
 uint64_t next_random(uint64_t* state);
 
 enum { WAYS = 4 };
-/** Completes all in an order of the rank's own, by one of MPI's ways. */
+/** Completes all requests in an order of the rank's own, in one of MPI's ways. */
 void complete(MPI_Request* requests, int count, int way, uint64_t* random);
 
-/** Puts them into another order. */
+/** Puts the requests into another order. */
 void shuffle(MPI_Request* requests, int count, uint64_t* random);
 
 void neighbors_many(void);

@@ -14,7 +14,7 @@ PARTS = ["many", "messages", "freed", "persistent", "persistent_many", "persiste
          "neighbors_many", "neighbors_freed", "neighbors_persistent", "repeated",
          "repeated_threads", "vectors",
          "first", "first_of_all", "first_of_all_crossed", "first_of_all_blocking", "first_threads"]
-# The most that is passed on: Open MPI's own calls while it makes a communicator.
+# The most calls that may be passed on: Open MPI's own calls while it makes a communicator.
 OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "neighbors_many": 3, "neighbors_freed": 3 * 10, "neighbors_persistent": 3,
              "repeated": 3 * 10, "repeated_threads": 3 * 10, "persistent_many": 3,
@@ -22,9 +22,9 @@ OWN_CALLS = {"freed": 3 * 50, "idup": 3 * 100,
              "first": 3 * 22 + 3 * 8 + 8 * 8 + 3 * 7 * 20 + 3 * 30 + 2 * 3 * 20 + 2 * 3 * 20,
              "first_of_all": 3, "first_of_all_crossed": 3, "first_of_all_blocking": 3,
              "first_threads": 3 * 24 * 3 + 3 * 30}
-# The most groups that are made: one a communicator; one for each persistent request that is live;
-# of those of requests that were freed, also as long as some process has not freed its own; and
-# eight that nobody uses.
+# The most groups that may be made: one for each communicator; one for each live persistent request,
+# and for each freed one as long as some process has not freed its own; and eight that are not in
+# use.
 GROUPS = {"persistent_loop": 1 + 8, "persistent_many": 2 + 240 + 120 + 8}
 
 
@@ -42,8 +42,8 @@ def check(checks, launcher, program, part, ranks, tls):
     checks.expect(own <= OWN_CALLS.get(part, 0) and not passed, f"{what}: passed on: {counted}")
 
 
-# The last rank has no context. (A line for mpirun with two programs would do as well, but that of
-# Debian 13 ends with a segmentation fault.)
+# The last rank has no context. (mpirun with two programs would do as well, but that of Debian 13
+# ends with a segmentation fault.)
 WITHOUT_CONTEXT = """
 [ "$OMPI_COMM_WORLD_RANK" != 2 ] || export UCG_TLS=none
 exec "$0" "$@"
@@ -51,7 +51,7 @@ exec "$0" "$@"
 
 
 def check_without_context(checks, launcher, program, part):
-    """All that waited for a group goes to the previous modules."""
+    """All calls that waited for a group go to the previous modules."""
     job = launcher.run(3, ["sh", "-c", WITHOUT_CONTEXT, program, part], timeout=120)
     checks.expect(job.status == 0 and f"{part} ok" in job.output and "UCG_TLS" in job.output,
                   f"{part}, one process without a context: status {job.status}\n"

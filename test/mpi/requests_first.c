@@ -1,6 +1,6 @@
 /*
- * Communicators whose first calls are nonblocking: who makes what serves them must not wait for
- * anybody, and all calls that come meanwhile keep their order.
+ * Communicators whose first calls are nonblocking: the rank that makes the group which serves them
+ * must not wait for any other rank, and all calls that come meanwhile keep their order.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ typedef enum {
     REDUCE_SCATTER_BLOCK,
     SCAN,
     EXSCAN,
-    NEIGHBOR_ALLGATHER, /* Of a ring, as those that follow. */
+    NEIGHBOR_ALLGATHER, /* This and the following ones are called on a ring. */
     NEIGHBOR_ALLGATHERV,
     NEIGHBOR_ALLTOALL,
     NEIGHBOR_ALLTOALLV,
@@ -40,7 +40,7 @@ typedef enum {
     FORMS
 } form_t;
 
-/** One call, of an element for each rank. */
+/** One call, with one element for each rank. */
 typedef struct {
     form_t form;
     int seed;
@@ -48,13 +48,13 @@ typedef struct {
     int64_t send[RANKS_MAX];
     int64_t receive[RANKS_MAX];
     int counts[RANKS_MAX];
-    int displs[RANKS_MAX]; /* In elements. */
+    int displs[RANKS_MAX]; /* They are in elements. */
     int bytes[RANKS_MAX];
-    MPI_Aint addresses[2]; /* Of a ring's edges, in bytes. */
+    MPI_Aint addresses[2]; /* Those of a ring's edges, in bytes. */
     MPI_Datatype types[RANKS_MAX];
 } first_call_t;
 
-/** What `rank` sends to `to`. */
+/** The element that `rank` sends to `to`. */
 static int64_t element(const first_call_t* call, int rank, int to) {
     return 10000 * (int64_t)call->seed + 100 * rank + to;
 }
@@ -78,7 +78,7 @@ static void fill_first(first_call_t* call, form_t form, int seed, int rank, int 
     call->addresses[1] = sizeof(int64_t);
 }
 
-/** Bindings for Fortran have made this array for the time of the call. */
+/** Fortran's bindings make this array only for the time of the call. */
 static void forget_types(first_call_t* call) {
     memset(call->types, 0xff, sizeof call->types);
 }
@@ -230,7 +230,7 @@ static void check_first(const first_call_t* call, MPI_Comm comm, const char* wha
     case NEIGHBOR_ALLGATHERV:
         require(got[0] == element(call, left, 0) && got[1] == element(call, right, 0), what);
         break;
-    default: /* What goes to the right comes from the left. */
+    default: /* What a rank sends to the right comes from the left. */
         require(got[0] == element(call, left, 1) && got[1] == element(call, right, 0), what);
         break;
     }
@@ -243,7 +243,8 @@ static MPI_Comm make_ring(void) {
     return ring;
 }
 
-/** Each function is the first on a communicator, and the next one the second, before that ends. */
+/** Each function is the first one on some communicator, and the next function is the second one,
+ * called before the first has ended. */
 static void first_forms(void) {
     for (int form = 0; form < FORMS; form++) {
         first_call_t calls[2];
@@ -258,7 +259,7 @@ static void first_forms(void) {
     }
 }
 
-/** Hundreds of calls wait, and what Open MPI is passed itself among them. */
+/** Hundreds of calls wait, among them calls that are passed on to Open MPI. */
 static void first_many(void) {
     enum { MANY = 400, ROUNDS = 2 * WAYS };
     first_call_t* calls = malloc(MANY * sizeof *calls);
@@ -270,7 +271,7 @@ static void first_many(void) {
         int greatest[MANY / 50];
         for (int i = 0; i < MANY; i++) {
             start_first(&calls[i], (form_t)((i + round) % FORMS), i, ring, &requests[i]);
-            if (i % 50 == 7) { /* That of which communicators are made. */
+            if (i % 50 == 7) { /* Open MPI makes communicators with calls like this one. */
                 MPI_Iallreduce(&mine, &greatest[i / 50], 1, MPI_INT, MPI_MAX, ring,
                                &requests[MANY + i / 50]);
             }
@@ -287,8 +288,8 @@ static void first_many(void) {
     free(calls);
 }
 
-/** Communicators whose first calls ranks make in orders of their own, with others of fewer ranks,
- *  and of blocking calls, among them. */
+/** The ranks make the first calls of some communicators in orders of their own; communicators
+ * with fewer ranks, and with blocking calls, are among them. */
 static void first_crossed(void) {
     enum { COMMS = 6, ROUNDS = 20 };
     uint64_t random = (uint64_t)world_rank + 3;
@@ -318,7 +319,7 @@ static void first_crossed(void) {
             const int which = order[i];
             start_first(&calls[which], (form_t)((which + round) % FORMS), which, comms[which],
                         &requests[which]);
-            if (i == round % COMMS) { /* These have their group while others wait for theirs. */
+            if (i == round % COMMS) { /* These get their group while others wait for theirs. */
                 MPI_Allreduce(&one, &sum, 1, MPI_INT64_T, MPI_SUM, part);
                 start_first(&among_part, ALLGATHER, round, part, &requests[COMMS]);
             }
@@ -334,7 +335,7 @@ static void first_crossed(void) {
     }
 }
 
-/** A start waits for nobody, not even for who is to come only when this rank has told him. */
+/** A start never waits, not even for a rank that comes only after this rank has told it to. */
 static void first_late(void) {
     enum { ROUNDS = 30 };
     for (int round = 0; round < ROUNDS; round++) {
@@ -361,8 +362,8 @@ static void first_late(void) {
     }
 }
 
-/** Calls that block, and inits, follow first ones that have not ended; the communicator is freed
- *  before they do. */
+/** Blocking calls and inits follow first calls that have not ended, and the communicator is
+ * freed before those have. */
 static void first_mixed(void) {
     enum { ROUNDS = 20 };
     for (int round = 0; round < ROUNDS; round++) {
@@ -400,7 +401,7 @@ static void first_mixed(void) {
     }
 }
 
-/** The program has called nothing that blocks: processes share no memory yet. */
+/** The program has made no blocking call yet, so the processes share no memory. */
 void first_of_all(void) {
     enum { CALLS = 300 };
     MPI_Comm ring = make_ring();
@@ -408,7 +409,8 @@ void first_of_all(void) {
         first_call_t calls[3];
         MPI_Request requests[3];
         MPI_Comm where[] = {MPI_COMM_WORLD, ring, ring};
-        /* In periodic dimensions of two Open MPI 4.1's own swap what comes from both sides. */
+        /* In periodic dimensions of size two, Open MPI 4.1's own component swaps what comes from
+         * the two sides. */
         const form_t form = (form_t)(i % (world_size > 2 ? FORMS : NEIGHBOR_ALLGATHER));
         start_first(&calls[0], form < NEIGHBOR_ALLGATHER ? form : SCAN, i, where[0], &requests[0]);
         start_first(&calls[1], form, i, where[1], &requests[1]);
@@ -422,8 +424,8 @@ void first_of_all(void) {
     MPI_Comm_free(&ring);
 }
 
-/** Of two communicators, with which the processes begin in different orders; what is started at
- *  half of them waits until the other half has had the other one. */
+/** Processes begin with two communicators in different orders. What is started at half of the
+ * processes waits until the other half has used the other communicator. */
 static void cross(void (*call_other)(first_call_t* call, int seed, MPI_Comm other)) {
     enum { ROUNDS = 40 };
     MPI_Comm other = make_ring();
@@ -492,8 +494,8 @@ static void* make_progress(void* unused) {
     return NULL;
 }
 
-/** Another thread ends the making of a group, and makes the calls that have waited, while this one
- *  goes on with calls that are like those. */
+/** Another thread completes the group and makes the calls that have waited for it, while this
+ * thread goes on with similar calls. */
 static void repeat_beside_progress(void) {
     enum { ROUNDS = 30, CALLS = 200 };
     pthread_t other;
@@ -524,7 +526,7 @@ static void repeat_beside_progress(void) {
     pthread_join(other, NULL);
 }
 
-/** Threads each have communicators of their own. */
+/** Each thread has communicators of its own. */
 static void use_in_threads(void) {
     enum { THREADS = 3, EACH = 8, ROUNDS = 3 };
     for (int round = 0; round < ROUNDS; round++) {
@@ -546,7 +548,7 @@ static void use_in_threads(void) {
     }
 }
 
-/** MPI_Comm_idup of a communicator whose first calls wait. */
+/** Calls MPI_Comm_idup on a communicator whose first calls wait. */
 static void first_idup(void) {
     enum { ROUNDS = 20 };
     for (int round = 0; round < ROUNDS; round++) {

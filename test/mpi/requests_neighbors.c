@@ -1,7 +1,7 @@
 /*
  * Requests of neighbourhood collectives: many outstanding, communicators and datatypes freed before
- * the end, persistent ones in any order. Ranks form a ring, so that at two of them both neighbours
- * are the same, and each gives what its neighbours can check.
+ * the end, persistent ones in any order. The ranks form a ring, so with two ranks both neighbours
+ * are the same one. Each rank sends data that its neighbours can check.
  */
 #include <stdlib.h>
 
@@ -12,14 +12,14 @@
 
 typedef enum { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, KINDS } kind_t;
 
-enum { BELOW, ABOVE, SIDES }; /* In MPI's order. */
+enum { BELOW, ABOVE, SIDES }; /* This is MPI's order. */
 enum { LENGTH = 6, STRIDE_MAX = 2 };
 
-/** A call, with room for all of its arguments: nonblocking ones need them until they end. */
+/** A call with room for all of its arguments, which nonblocking calls need until they end. */
 typedef struct {
     kind_t kind;
     int seed;
-    int stride; /**< Of the elements, in memory. */
+    int stride; /**< The distance of elements in memory. */
     int64_t send[SIDES * LENGTH * STRIDE_MAX];
     int64_t receive[SIDES * LENGTH * STRIDE_MAX];
     int counts[SIDES];
@@ -32,7 +32,7 @@ static MPI_Comm make_ring(void) {
     MPI_Comm ring;
     const int periodic = 1;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &world_size, &periodic, 0, &ring);
-    MPI_Barrier(ring); /* From here on UCG serves it. */
+    MPI_Barrier(ring); /* From here on UCG serves the ring. */
     return ring;
 }
 
@@ -44,7 +44,7 @@ static int64_t value(const cell_t* cell, int rank, int block, int element) {
     return ((int64_t)cell->seed * world_size + rank) * 100 + block * LENGTH + element;
 }
 
-/** Where an element lies: blocks of the kinds that have vectors are the other way round. */
+/** The place of an element. In the kinds with vectors the blocks lie in the opposite order. */
 static int place(const cell_t* cell, int block, int element) {
     const int turned = ALLGATHERV == cell->kind || ALLTOALLV <= cell->kind;
     return ((turned ? 1 - block : block) * LENGTH + element) * cell->stride;
@@ -127,7 +127,7 @@ static void keep(cell_t* c, MPI_Comm comm, MPI_Request* request) {
     }
 }
 
-/** Blocking, of the same kind as others that are outstanding. */
+/** Makes a blocking call of a kind of which others are outstanding. */
 static void run_blocking(MPI_Comm comm) {
     const int64_t mine[SIDES] = {2 * world_rank, 2 * world_rank + 1};
     int64_t got[SIDES];
@@ -136,7 +136,8 @@ static void run_blocking(MPI_Comm comm) {
             "a blocking one among others");
 }
 
-/** A message to the process above, from the one below, while collectives are outstanding. */
+/** Sends a message to the process above and receives one from below while collectives are
+ * outstanding. */
 static void pass_message(MPI_Comm comm, int tag) {
     int got = -1;
     MPI_Sendrecv(&world_rank, 1, MPI_INT, neighbor(ABOVE), tag, &got, 1, MPI_INT, neighbor(BELOW),
@@ -144,7 +145,8 @@ static void pass_message(MPI_Comm comm, int tag) {
     require(got == neighbor(BELOW), "a message among collectives");
 }
 
-/** What comes from below went up there, and it is the only block where all get the same. */
+/** What comes from below was sent up there. Where all neighbours get the same, there is only
+ * that block. */
 static void check(const cell_t* cell, const char* what) {
     int elements = 0;
     for (int side = 0; side < SIDES; side++) {
@@ -157,7 +159,7 @@ static void check(const cell_t* cell, const char* what) {
     for (int i = 0; i < SIDES * LENGTH * STRIDE_MAX; i++) {
         elements += cell->receive[i] != -1;
     }
-    require(elements == SIDES * LENGTH, what); /* Nothing else is written. */
+    require(elements == SIDES * LENGTH, what); /* Nothing else may be written. */
 }
 
 /* ------------------------------------------------------------------ the parts */
@@ -187,7 +189,8 @@ void neighbors_many(void) {
     free(cells);
 }
 
-/** Communicator and datatype are freed while calls are outstanding, or between their starts. */
+/** The communicator and the datatype are freed while calls are outstanding, or between their
+ * starts. */
 void neighbors_freed(void) {
     enum { ROUNDS = 10 };
     static cell_t cells[2 * KINDS];
@@ -225,7 +228,7 @@ void neighbors_freed(void) {
     }
 }
 
-/** Ranks start in different orders, and others go on beside. */
+/** The ranks start requests in different orders, while other collectives go on. */
 void neighbors_persistent(void) {
     enum { KEPT = 4 * KINDS, ROUNDS = 30 };
     static cell_t cells[KEPT];
@@ -263,6 +266,7 @@ void neighbors_persistent(void) {
     }
     MPI_Comm_free(&ring);
     for (int i = 0; i < KEPT; i++) {
-        MPI_Request_free(&requests[(i + world_rank) % KEPT]); /* In any order. */
+        /* Each rank frees them in an order of its own. */
+        MPI_Request_free(&requests[(i + world_rank) % KEPT]);
     }
 }

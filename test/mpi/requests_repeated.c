@@ -1,7 +1,7 @@
 /*
- * Nonblocking calls that repeat others of their function but for their buffers, or for one argument
- * more: a walk of seeded steps, each of which starts one to three calls of a function. They end at
- * once or late, in any order and by any thread, and communicators are freed before.
+ * Nonblocking calls that repeat others of their function except for their buffers, or for one more
+ * argument: a seeded random walk, each step of which starts one to three calls of a function. They
+ * end at once or late, in any order and in any thread, and communicators are freed before.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 
 enum {
     STEPS = 4000,
-    STEPS_OF_COMM = 400, /* Then another one. */
-    COUNT_MAX = 40,      /* Of ints to a block. */
+    STEPS_OF_COMM = 400, /* Afterwards another communicator is used. */
+    COUNT_MAX = 40,      /* The number of ints of a block. */
     RANKS_MAX = 16,
     CALLS_MAX = 3,
     UNTOUCHED = -1
@@ -34,18 +34,18 @@ enum {
     KINDS
 };
 
-/* The same on all ranks. */
+/* These are the same on all ranks. */
 typedef struct {
     int function;
-    int count; /* Of a block, or of a vector. */
+    int count; /* The number of ints of a block, or of a vector. */
     int root;
     int in_place;
-    int vectors; /* Blocks go by the function with vectors, all of one length. */
+    int vectors; /* Blocks go by the function with vectors, although all have the same length. */
 } arguments_t;
 
 typedef struct {
     arguments_t given;
-    int number; /* Of the call: data follow from it. */
+    int number; /* The number of the call, which determines its data. */
     int counts[RANKS_MAX];
     int displs[RANKS_MAX];
     int send[RANKS_MAX * COUNT_MAX];
@@ -74,7 +74,7 @@ static int is_rooted(int function) {
 
 /* ------------------------------------------------------------------ what goes in */
 
-/** Of how many blocks the input is. */
+/** The number of blocks of the input. */
 static int input_blocks(const call_t* call) {
     switch (call->given.function) {
     case REDUCE_SCATTER_BLOCK:
@@ -84,12 +84,12 @@ static int input_blocks(const call_t* call) {
     }
 }
 
-/** Where the input lies within the receive buffer, in place; in blocks. */
+/** In place, where the input lies within the receive buffer; in blocks. */
 static int input_place(const call_t* call) {
     return ALLGATHER == call->given.function || GATHER == call->given.function ? world_rank : 0;
 }
 
-/** Which ranks pass MPI_IN_PLACE where the call is in place. */
+/** Does this rank pass MPI_IN_PLACE where the call is in place? */
 static int passes_in_place(const call_t* call) {
     const int only_root = REDUCE == call->given.function || GATHER == call->given.function ||
                           SCATTER == call->given.function;
@@ -185,7 +185,7 @@ static void start(call_t* call, MPI_Comm comm, MPI_Request* request) {
 
 /* ------------------------------------------------------------------ what comes out */
 
-/** Of how many blocks the result is. */
+/** The number of blocks of the result. */
 static int output_blocks(const call_t* call) {
     switch (call->given.function) {
     case BARRIER: return 0;
@@ -226,7 +226,7 @@ static void check(const call_t* call) {
 
 /* ------------------------------------------------------------------ the walk */
 
-/** Most steps do what the one before did; some change one argument. */
+/** Most steps repeat the step before; some change one argument. */
 static void change(arguments_t* given, uint64_t* random) {
     const uint64_t dice = next_random(random);
     const int value = (int)(dice >> 32) & 0xffff;
@@ -245,7 +245,7 @@ static void* finish(void* request) {
     return NULL;
 }
 
-/** Ends all: some in another thread, where there may be one. */
+/** Completes all requests, some of them in another thread where there may be one. */
 static void finish_all(MPI_Request* requests, int count, int threads, uint64_t* own) {
     pthread_t thread;
     if (!threads || next_random(own) % 4 > 0) {
@@ -261,8 +261,8 @@ static void finish_all(MPI_Request* requests, int count, int threads, uint64_t* 
 
 static void walk(int threads) {
     call_t* calls = malloc(CALLS_MAX * sizeof *calls);
-    uint64_t random = 1;                        /* The same on all ranks. */
-    uint64_t own = (uint64_t)world_rank + 1000; /* Not the same. */
+    uint64_t random = 1;                        /* This seed is the same on all ranks. */
+    uint64_t own = (uint64_t)world_rank + 1000; /* This seed differs between ranks. */
     arguments_t given = {.function = ALLREDUCE, .count = 1};
     MPI_Comm comm = MPI_COMM_NULL;
     require(world_size <= RANKS_MAX, "more ranks than there is room for");
@@ -272,7 +272,7 @@ static void walk(int threads) {
         const int last = (step + 1) % STEPS_OF_COMM == 0;
         if (step % STEPS_OF_COMM == 0) {
             MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-            MPI_Barrier(comm); /* From here on UCG serves it. */
+            MPI_Barrier(comm); /* From here on UCG serves the communicator. */
         }
         change(&given, &random);
         if (next_random(&own) % 200 == 0) {

@@ -1,8 +1,8 @@
 /*
  * Counts and displacements that the program changes as soon as the function has returned. MPI
- * forbids it until the call is complete; Open MPI's own component reads them only there, so there
- * are programs that do. Each vector ends where memory ends that may be read, so that nobody reads
- * more of it than there is.
+ * forbids this until the call is complete, but Open MPI's own component does not read them later,
+ * so there are programs that do it. Each vector ends where readable memory ends, so a call that
+ * reads beyond its end fails.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ typedef enum {
     FORMS
 } form_t;
 
-/** In the order in which a ring's edges are, or of ranks. */
+/** A call's vectors, in the order of a ring's edges or of ranks. */
 typedef struct {
     int counts[RANKS_MAX];
     int displs[RANKS_MAX];
@@ -38,8 +38,8 @@ typedef struct {
 } vectors_t;
 
 typedef struct {
-    MPI_Datatype type; /* Of int, with gaps or without. */
-    int stride;        /* Of it, in ints. */
+    MPI_Datatype type; /* It consists of ints, with gaps or without. */
+    int stride;        /* Its extent in ints. */
     int root;
     int send[RANKS_MAX * BLOCK * STRIDE];
     int receive[RANKS_MAX * BLOCK * STRIDE];
@@ -47,7 +47,7 @@ typedef struct {
     vectors_t received;
 } call_t;
 
-/** The same as the program has them. */
+/** The same vectors in the program's memory. */
 typedef struct {
     int* counts;
     int* displs;
@@ -56,7 +56,8 @@ typedef struct {
 } given_t;
 
 enum { VECTORS = 4 };
-static unsigned char* pages; /* For each vector of either side one, and one that nobody may read. */
+/* For each vector of either side it has one page that is used and one that nobody may read. */
+static unsigned char* pages;
 static size_t page_bytes;
 
 static void make_pages(void) {
@@ -82,7 +83,8 @@ static given_t give_all(int side, const vectors_t* v, form_t form) {
                      give(first + 3, v->types, count * sizeof *v->types)};
 }
 
-/** But for datatypes: Open MPI's bindings read those of the program's own once more at the end. */
+/** Overwrites everything except the datatypes: Open MPI's bindings read the program's own
+ * datatypes once more at the end. */
 static void forget(void) {
     for (int i = 0; i < 2 * VECTORS; i++) {
         if (i % VECTORS != VECTORS - 1) {
@@ -109,7 +111,7 @@ static void fill_block(call_t* call, int block, int to) {
     }
 }
 
-/** Block `block` of either side goes to, or comes from, `peer`. */
+/** Block `block` of either side is sent to `peer`, or comes from it. */
 static void describe(vectors_t* vectors, const call_t* call, int block, int count, int in_bytes) {
     const int unit = in_bytes ? call->stride * (int)sizeof(int) : 1;
     vectors->counts[block] = count;
@@ -129,7 +131,7 @@ static int right(void) {
 static void fill(call_t* call, form_t form) {
     const int in_bytes = form == ALLTOALLW;
     memset(call->receive, 0xff, sizeof call->receive);
-    if (form >= NEIGHBOR_ALLGATHERV) { /* Edges: to the left and to the right. */
+    if (form >= NEIGHBOR_ALLGATHERV) { /* The edges lead to the left and to the right. */
         const int one = form == NEIGHBOR_ALLGATHERV;
         fill_block(call, 0, one ? 0 : left());
         fill_block(call, 1, right());
@@ -235,7 +237,8 @@ static void check(call_t* call, form_t form) {
         check_sums(call);
     } else if (form == SCATTERV) {
         check_block(call, 0, call->root, world_rank);
-    } else if (form >= NEIGHBOR_ALLGATHERV) { /* What goes to the right comes from the left. */
+        /* What a rank sends to the right comes from the left. */
+    } else if (form >= NEIGHBOR_ALLGATHERV) {
         check_block(call, 0, left(), form == NEIGHBOR_ALLGATHERV ? 0 : world_rank);
         check_block(call, 1, right(), form == NEIGHBOR_ALLGATHERV ? 0 : world_rank);
     } else if (form != GATHERV || call->root == world_rank) {
@@ -255,11 +258,11 @@ static MPI_Comm make_ring(int ready) {
     return ring;
 }
 
-/** By a communicator that has a group, or by one that is about to make it. */
+/** Uses a communicator that has a group, or one that is about to make it. */
 static void changed(call_t* call, int ready) {
     for (int form = 0; form < FORMS; form++) {
         if (form == REDUCE_SCATTER && call->stride > 1) {
-            continue; /* No operator of MPI has elements with gaps. */
+            continue; /* No operator of MPI's works on elements with gaps. */
         }
         MPI_Request request;
         MPI_Comm ring = make_ring(ready);
@@ -290,7 +293,8 @@ static void changed_persistent(call_t* call) {
 
 /**
  * From Open MPI 6.0 on the bindings of Fortran 2008 attach arrays to the requests of calls with
- * many datatypes, complete or not, which one request for all that are complete has no room for.
+ * many datatypes, even to complete ones. A single request that stands for all complete calls has no
+ * room for them.
  */
 static void have_their_own(call_t* call) {
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 6

@@ -1,6 +1,6 @@
 /*
- * Buffers that the kernel copies for nobody: secret memory, as what a driver has mapped. Says
- * "secret ok" from rank 0, or why there is nothing to test.
+ * Buffers that the kernel copies for no process: secret memory, which stands for memory that a
+ * driver has mapped. Prints "secret ok" from rank 0, or the reason why there is nothing to test.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void require(int condition, const char* what) {
     }
 }
 
-/** NULL if there is none. */
+/** Returns secret memory, or NULL if there is none. */
 static int* secret_memory(size_t bytes) {
     struct rlimit limit;
     if (0 == getrlimit(RLIMIT_MEMLOCK, &limit)) {
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
         exchange(secret, secret + COUNT, round);
         exchange(secret, open, round);
         exchange(open, secret, round);
-        /* Of one rank alone. */
+        /* Only one rank uses secret memory. */
         exchange(round % size == rank ? secret : open, open + COUNT, round);
         exchange(open, round % size == rank ? secret : open + COUNT, round);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Buffers that the kernel copies for nobody: see secret.c.
+"""Buffers that the kernel copies for no process: see secret.c.
 
 usage: secret.py COMPONENT-FOLDER PROGRAM RANKS...
 """

@@ -1,6 +1,6 @@
 /*
- * A process's first collectives, which make the context, the groups and the plans, called by a
- * thread with a stack of so many KiB as the argument says. "small stack ok" from rank 0.
+ * A process's first collectives, which make the context, the groups and the plans, are called by a
+ * thread whose stack has as many KiB as the argument says. Prints "small stack ok" from rank 0.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
- * MPI_THREAD_MULTIPLE: collectives of several threads, their operators, and what goes on beside
- * them. One part for each argument; "PART ok" from rank 0. Waits that could hide a mistake are
- * bounded by counts, never by time.
+ * MPI_THREAD_MULTIPLE: collectives of several threads, their operators, and other calls at the same
+ * time. There is one part for each argument; rank 0 prints "PART ok". Waits that could hide a
+ * mistake are bounded by counts, never by time.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -28,8 +28,8 @@ static void require(int condition, const char* what) {
 }
 
 #ifdef __GLIBC__
-/** In the place of the C library's, for all that this process runs: that one also unlocks what
- *  nobody has locked, and two threads that race there seldom meet. */
+/** Replaces the C library's function for everything that this process runs. The C library also
+ * unlocks a mutex that nobody has locked, and two threads that race there seldom meet. */
 int pthread_mutex_unlock(pthread_mutex_t* mutex) {
     static _Atomic(void*) next;
     if (NULL == atomic_load(&next)) {
@@ -60,14 +60,16 @@ static pthread_t begin(void* (*body)(void*), void* argument) {
  */
 
 /*
- * The shape of an interpreter's lock: one thread holds the mutex while it waits in MPI, another
- * one's operator wants it. MPI lets the first thread's barrier end without the second one.
+ * This is like an interpreter's lock: one thread holds the mutex while it waits in MPI, and the
+ * operator of another thread needs it. MPI lets the first thread's barrier end without the second
+ * thread.
  */
 enum { MUTEX_ROUNDS = 20, PATIENCE = 10 };
 
 static pthread_mutex_t interpreter = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int holds;   /**< Rounds in which the other thread has taken the mutex. */
-static atomic_int entered; /**< Calls of the operator. */
+/** The number of rounds in which the other thread has taken the mutex. */
+static atomic_int holds;
+static atomic_int entered; /**< The number of calls of the operator. */
 
 static void add_with_mutex(void* in, void* inout, int* count, MPI_Datatype* type) {
     (void)type;
@@ -79,7 +81,8 @@ static void add_with_mutex(void* in, void* inout, int* count, MPI_Datatype* type
     pthread_mutex_unlock(&interpreter);
 }
 
-/** Holds the mutex across a barrier; comes to it, if it can be had, while an operator waits. */
+/** Holds the mutex across a barrier, which it enters, if possible, while an operator waits for
+ * the mutex. */
 static void* hold_across_barrier(void* argument) {
     const MPI_Comm* comm = argument;
     for (int round = 0; round < MUTEX_ROUNDS; round++) {
@@ -91,7 +94,7 @@ static void* hold_across_barrier(void* argument) {
         }
         MPI_Barrier(*comm);
         pthread_mutex_unlock(&interpreter);
-        MPI_Barrier(*comm); /* Nobody takes it again before the other thread's turn. */
+        MPI_Barrier(*comm); /* Nobody takes the mutex again before the other thread has had it. */
     }
     return NULL;
 }
@@ -123,7 +126,7 @@ static void mutex(void) {
 
 enum { CALLERS = 3, CALLER_ROUNDS = 60 };
 
-/** The caller that this thread is; 0: none. */
+/** The number of this thread as a caller; 0: it is none. */
 static _Thread_local int caller;
 
 static void add_as(int who, const void* in, void* inout, int count) {
@@ -147,7 +150,7 @@ typedef struct {
     int who;
 } caller_t;
 
-/** The last caller only meets the others; its ranks come late by turns, so that it waits long. */
+/** The last caller only runs barriers. Its ranks come late in turn, so it waits long. */
 static void meet(const caller_t* me) {
     for (int i = 0; i < CALLER_ROUNDS; i++) {
         for (int late = i % world_size == world_rank ? 100 : 0; late > 0; late--) {
@@ -210,7 +213,7 @@ enum { LATE_COMMS = 4, LATE_ROUNDS = 25 };
 
 static atomic_int rounds_done;
 
-/** One rank comes to each first collective only when the other thread has gone through its own. */
+/** One rank comes to each first collective only after the other thread has done its own ones. */
 static void* come_late(void* argument) {
     MPI_Comm* comms = argument;
     for (int i = 0; i < LATE_COMMS; i++) {
@@ -251,10 +254,10 @@ enum { STRESS_THREADS = 3, STRESS_ROUNDS = 80, STRESS_LONGEST = 3000 };
 typedef struct {
     MPI_Comm comm;
     MPI_Win window;
-    int64_t* exposed; /**< One number for each rank. */
-    MPI_Op op;        /**< Affine maps under composition: not commutative. */
+    int64_t* exposed; /**< It has one number for each rank. */
+    MPI_Op op;        /**< Affine maps under composition, which does not commute. */
     int index;
-    uint64_t seed; /**< The same on all ranks: they call the same. */
+    uint64_t seed; /**< It is the same on all ranks, so they make the same calls. */
 } stress_t;
 
 static uint64_t draw(stress_t* me) {
@@ -330,7 +333,7 @@ static void pass_on(stress_t* me) {
     require(in[0] == previous + me->index && in[count - 1] == in[0], "what the neighbour sent");
 }
 
-/** Reads a number that its owner wrote before the epoch, while that one may be anywhere. */
+/** Reads a number that its owner wrote before the epoch, while the owner may be in any call. */
 static void fetch(const stress_t* me) {
     const int target = (world_rank + 1) % world_size;
     int64_t got = -1;
@@ -391,24 +394,24 @@ static void stress(void) {
 /* ------------------------------------------------------------------ all forms at once */
 
 /*
- * Each thread has a communicator of its own for blocking and neighbourhood calls, and all share
- * one. There they start nonblocking and persistent calls by turns, so that these have one order on
- * all ranks; and each request is completed by another thread than the one that started it.
+ * Each thread has a communicator of its own for blocking and neighbourhood calls, and all threads
+ * share one. On the shared one they start nonblocking and persistent calls in turn, so that these
+ * have one order on all ranks. Each request is completed by another thread than its starter.
  */
 enum { FORM_THREADS = 3, FORM_ROUNDS = 60, FORM_WORDS = 700 };
 
 typedef struct {
     MPI_Request request;
-    atomic_int round; /**< The last one in which it was started. */
-    atomic_int ended; /**< The last one in which it was completed. */
+    atomic_int round; /**< The last round in which it was started. */
+    atomic_int ended; /**< The last round in which it was completed. */
     int64_t mine[FORM_WORDS];
     int64_t result[FORM_WORDS];
 } handed_t;
 
 typedef struct {
     int index;
-    MPI_Comm ring;        /**< The thread's own, a periodic line of all processes. */
-    handed_t nonblocking; /**< Started by this thread, completed by the next. */
+    MPI_Comm ring;        /**< The thread's own communicator, a periodic line of all processes. */
+    handed_t nonblocking; /**< This thread starts it, the next one completes it. */
     handed_t persistent;  /**< The same, on the shared communicator as well. */
 } forms_t;
 
@@ -445,7 +448,7 @@ static int form_words(int round) {
     return 0 == round % 3 ? FORM_WORDS : 1;
 }
 
-/** The collective of a round: alike on all ranks. */
+/** Starts the collective of a round, which is the same on all ranks. */
 static void start_nonblocking(handed_t* call, int round, int salt) {
     const int count = form_words(round);
     call->mine[0] = call->mine[count - 1] = world_rank + salt;
@@ -473,7 +476,7 @@ static void wait_until(const atomic_int* word, int value) {
     }
 }
 
-/** By turns; the last round's calls have been completed by whoever completes them. */
+/** Starts the requests in the thread's turn, after those of the last round have been completed. */
 static void start_forms(forms_t* me, int round) {
     const int turn = (round - 1) * FORM_THREADS + me->index;
     const int salt = 10 * turn;
@@ -502,7 +505,7 @@ static void use_own(const forms_t* me, int round) {
             "a neighbourhood call on an own comm");
 }
 
-/** What another thread has started: waited for, or asked about. */
+/** Completes what another thread has started: waits for it, or asks about it. */
 static void complete(handed_t* call, int round) {
     int done = 0;
     wait_until(&call->round, round);

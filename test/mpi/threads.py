@@ -23,12 +23,13 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
-        # With eight ranks only what used to come to a stop: the machine is oversubscribed as it is.
+        # With eight ranks only the parts run that used to hang: the machine is oversubscribed as it
+        # is.
         for part in SHARED_MEMORY if count < 8 else ["mutex"]:
             check(checks, launcher, [threads, part], part, count, "shm,ucx")
     for part in UCX:
         check(checks, launcher, [threads, part], part, 2, "ucx")
-    # UCX 1.18 itself takes more than 24 KiB to make an endpoint.
+    # UCX 1.18 itself takes more than 24 KiB of stack to make an endpoint.
     for tls, kib in [("shm,ucx", 24), ("ucx", 64)] if small_stack else []:
         check(checks, launcher, [small_stack, str(kib)], "small stack", 2, tls)
     checks.end()

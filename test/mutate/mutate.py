@@ -41,7 +41,7 @@ no tests of these suites, or nothing is left to try again, or the system refuses
 wrong usage.
 """
 
-# The folders of each area, and the suites of meson's that look after it, quick ones first.
+# The folders of each area, and the Meson suites that test it, quick ones first.
 AREAS = {
     "graph": (("ucg_coll/graph",), ("unit",)),
     "engine": (("ucg_coll/engine",), ("unit",)),
@@ -49,7 +49,7 @@ AREAS = {
     "ompi": (("ucg_coll/ompi",), ("unit", "ranks", "mpi", "fault", "cluster")),
 }
 SUITES = ("unit", "ranks", "mpi", "fault", "cluster")
-FILE_OF_DIFF = "--- a/"  # Its name stands behind that.
+FILE_OF_DIFF = "--- a/"  # The name of the file follows.
 KILLED, SURVIVED, SAME_CODE, NOT_COMPILED = "killed", "survived", "same code", "did not compile"
 FATES = (KILLED, SURVIVED, SAME_CODE, NOT_COMPILED)
 
@@ -129,7 +129,7 @@ def arguments(argv):
 
 
 def build_options(folder):
-    """Those of a build folder that decide what is built, for `meson setup`."""
+    """The options of a build folder that decide what is built, for `meson setup`."""
     if folder is None:
         return []
     done = subprocess.run(["meson", "introspect", "--buildoptions", str(folder)],
@@ -151,7 +151,8 @@ def sources_of(tree, area):
 
 
 def chosen(tree, names, seed, count):
-    """Mutants, by turns of each area, so that a run that is cut short has looked at all."""
+    """The mutants to try, of each area in turn, so that a run that is cut short has covered all
+    areas."""
     drawn = []
     for area in names:
         found = [mutant for path in sources_of(tree, area)
@@ -164,7 +165,7 @@ def chosen(tree, names, seed, count):
 
 
 def recalled(tree, text):
-    """The mutants of a file of diffs."""
+    """The mutants in a file of diffs."""
     known = {mutant.diff(tree.text(path)): mutant for area in AREAS
              for path in sources_of(tree, area) for mutant in mutants(area, path, tree.text(path))
              if f"{FILE_OF_DIFF}{path}\n" in text}
@@ -179,7 +180,7 @@ def recalled(tree, text):
 
 
 def build(tree):
-    """The copy as it is, as far as tests need it."""
+    """Builds the copy without a change, as far as tests need it."""
     print(f"building the copy: {tree.build}", flush=True)
     files = sorted(set().union(*(test.files for test in tree.tests)))
     if not files:
@@ -191,21 +192,23 @@ def build(tree):
 
 
 def order(mutant, test):
-    """Sorting key: by the area's suites, in them the tests named after it, those that killed
-    mutants of the same file before, those that killed others, short ones first."""
+    """A sorting key for tests: by the area's suites, and within a suite tests named after it
+    first, then those that killed mutants of the same file, then those that killed others; short
+    tests before long ones."""
     suites = AREAS[mutant.area][1]
     return (suites.index(test.suite), not test.name.startswith(mutant.area),
             -test.killed.count(mutant.path), -len(test.killed), test.seconds or 0)
 
 
 def fate(tree, mutant, passed, longest):
-    """(what became of it, the test that decided). `passed` grows by the tests that did."""
+    """Returns what became of the mutant, and the test that decided. `passed` grows by the tests
+    that passed."""
     wanted = [test for test in tree.tests if test.usable and test not in passed
               and test.suite in AREAS[mutant.area][1] and mutant.path in test.sources]
     for test in sorted(wanted, key=lambda test: order(mutant, test)):
         if not tree.ninja(sorted(test.files))[0]:
             return NOT_COMPILED, None
-        # A mutant that goes round for ever is one that was noticed; a busy machine is none.
+        # A mutant that loops for ever is noticed; a slow test on a busy machine is not one.
         limit = longest if test.seconds is None else max(30.0, 10 * test.seconds)
         done, seconds = tree.passes(test, limit)
         if not done:
@@ -216,7 +219,7 @@ def fate(tree, mutant, passed, longest):
 
 
 def holds(tree, test, longest):
-    """Does it pass without a change? Asked once."""
+    """Does the test pass without a change? It is tried once."""
     if test.seconds is None:
         tree.ninja(sorted(test.files))
         test.usable, test.seconds = tree.passes(test, min(longest, test.timeout))
@@ -226,7 +229,7 @@ def holds(tree, test, longest):
 
 
 def try_one(tree, mutant, longest):
-    """(what became of it, a remark); the file is afterwards as it was."""
+    """Returns what became of the mutant, and a remark; afterwards the file is as it was."""
     text, passed = tree.text(mutant.path), []
     while True:
         tree.write(mutant.path, mutant.apply(text))
@@ -245,7 +248,7 @@ def try_one(tree, mutant, longest):
 
 
 def report(fates, survivors):
-    """The table, and each survivor."""
+    """Prints the table, and each survivor."""
     print(f"\n{'area':10}", *(f"{kind:>16}" for kind in FATES))
     for area in AREAS:
         counts = [sum(pair == (area, kind) for pair in fates) for kind in FATES]
@@ -258,7 +261,7 @@ def report(fates, survivors):
 
 
 def mutate(args, work):
-    """The whole run; the exit status."""
+    """Does the whole run and returns the exit status."""
     tree = Tree(args.root.resolve(), work.resolve(), args.jobs)
     tree.synchronise()
     tree.set_up(build_options(args.build))
@@ -287,9 +290,10 @@ def mutate(args, work):
 
 
 def main():
-    """With the copy in a folder that goes away, unless one was named."""
+    """Runs with the copy in a temporary folder, unless one was named."""
     args = arguments(sys.argv[1:])
-    # What runs ends with this: a compiler that went on would see the sources change.
+    # What runs ends together with this program: a compiler that went on would see the sources
+    # change.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if args.work:
         return mutate(args, args.work)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""mutate.py on a tree of one function that is tested and one that is not, and the changes that
-sites.py makes of small texts."""
+"""Tests mutate.py on a tree with one function that is tested and one that is not, and the
+changes that sites.py makes to small texts."""
 
 import pathlib
 import subprocess
@@ -53,19 +53,19 @@ bool is_low(int depth) {
 
 
 def changes(text, path="a.cpp"):
-    """What becomes of the text, by what was done."""
+    """{change: the text after it}."""
     return {(mutant.what, mutant.apply(text)) for mutant in sites.mutants("graph", path, text)}
 
 
 class Sites(unittest.TestCase):
-    """What is changed, and into what."""
+    """Which places are changed, and into what."""
 
     def check(self, text, *expected, path="a.cpp"):
-        """All mutants of the text."""
+        """Checks all mutants of the text."""
         self.assertEqual(changes(text, path), set(expected))
 
     def test_operators(self):
-        """Those that have blanks around them."""
+        """Operators that have blanks around them."""
         self.check("x(a < b);", ("< to <=", "x(a <= b);"), ("statement removed", ";"))
         self.check("auto x = std::min(a, b) + 1;", ("min to max", "auto x = std::max(a, b) + 1;"),
                    ("+ 1 to nothing", "auto x = std::min(a, b);"))
@@ -73,20 +73,20 @@ class Sites(unittest.TestCase):
         self.check("std::vector<int> f(T&& t);")
 
     def test_what_is_no_code(self):
-        """Comments, literals, directives and assertions stay."""
+        """Comments, literals, directives and assertions are not changed."""
         self.check("// a < b\n/* x(a && b); */\n#if A < B && \\\n  C == D\n")
         self.check("UCG_ASSERT(a < b);\nstatic_assert(a == b);")
         self.check('x("a < b");', ("statement removed", ";"))
 
     def test_statements(self):
-        """Calls and assignments, over lines too; no declarations."""
+        """Calls and assignments are removed, also those of several lines; declarations are not."""
         self.check("int x = 0;\nint f(int);\ndelete x;")
         self.check("{\n    a.b(c,\n        d);\n    e[0] = f;\n}",
                    ("statement removed", "{\n    ;\n    e[0] = f;\n}"),
                    ("statement removed", "{\n    a.b(c,\n        d);\n    ;\n}"))
 
     def test_branches(self):
-        """Literals in them are kept; a declaration in them too."""
+        """Conditions are replaced; literals and declarations in them are kept."""
         self.check('if (is("x")) {', ("branch never taken", 'if ((is("x")) && false) {'),
                    ("branch always taken", 'if ((is("x")) || true) {'))
         self.check("if (auto a = f(); a) {",
@@ -95,7 +95,8 @@ class Sites(unittest.TestCase):
         self.check("if (auto* a = f()) {")
 
     def test_returns(self):
-        """The value of nothing, in C 0; not where it is that already."""
+        """A returned value becomes that of an empty initializer, in C 0, unless it is that
+        already."""
         self.check("return true;", ("return false", "return false;"))
         self.check("return f();", ("return {}", "return {};"))
         self.check("return f();", ("return 0", "return 0;"), path="a.c")
@@ -122,22 +123,23 @@ class Program(unittest.TestCase):
             capture_output=True, text=True, check=False, timeout=300)
 
     def left_running(self):
-        """What runs of the copy's programs."""
+        """The processes that still run a program of the copy."""
         found = []
         for program in pathlib.Path("/proc").glob("[0-9]*/exe"):
             try:
                 found += [str(program)] if self.folder in program.readlink().parents else []
-            except OSError:  # It has ended, or is another user's.
+            except OSError:  # The process has ended, or belongs to another user.
                 continue
         return found
 
     def test_fates(self):
-        """What is tested is killed, what is not survives and can be tried again; the tree stays."""
+        """A change that is tested is killed; one that is not tested survives and can be tried
+        again. The tree itself is not changed."""
         survivors = self.folder / "survivors.diff"
         done = self.run_it("--keep-survivors", str(survivors))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("slow", done.stdout)
-        self.assertNotIn("apart", done.stdout)  # It has nothing of the sources that are changed.
+        self.assertNotIn("apart", done.stdout)  # This test is not built from the changed sources.
         self.assertIn("left out: it does not pass within the limit", done.stdout)
         self.assertRegex(done.stdout, r"level.cpp:3 \+ 1 to nothing: killed by levels \(")
         self.assertRegex(done.stdout, r"level.cpp:6 > to >=: survived 1 tests \(")
@@ -153,7 +155,7 @@ class Program(unittest.TestCase):
         self.assertEqual(again.returncode, 0)
 
     def test_seed(self):
-        """The same mutants by the same seed; the time limit ends the run and says so."""
+        """The same seed gives the same mutants; the time limit ends the run and says so."""
         first, second = (self.run_it("--seed", "3", "--count", "1") for _ in range(2))
         self.assertRegex(first.stdout, r"(?m)^\[1/1\] ")
         self.assertEqual(first.stdout.split("[1/1]")[1].split(" (")[0],
@@ -167,13 +169,13 @@ class Program(unittest.TestCase):
         self.assertIn("the copy does not build", done.stderr)
 
     def test_no_tests(self):
-        """A tree that has none of the suite."""
+        """A tree with no test in the suite."""
         done = self.run_it("--count", "1", "--suites", "ranks")
         self.assertEqual(done.returncode, 1)
         self.assertIn("there are no tests of these suites", done.stderr)
 
     def test_usage(self):
-        """What is no option, no area, no place to write."""
+        """A wrong option, an unknown area, a file that cannot be written."""
         for options, message in ((["--sed", "1"], "--sed"), (["--areas", "grph"], "found 'grph'"),
                                  (["--suites", "unit,all"], "found 'all'"),
                                  (["--keep-survivors", "/nowhere/x"], "no folder /nowhere"),
@@ -187,7 +189,7 @@ class Program(unittest.TestCase):
             self.assertFalse((self.folder / "work").exists(), options)
 
     def test_all_mutants_gone(self):
-        """Diffs of what the sources no longer have."""
+        """Diffs of text that the sources no longer have."""
         old = self.folder / "old.diff"
         old.write_text("--- a/ucg_coll/graph/level.cpp\n+++ b\n-x\n+y\n", encoding="utf-8")
         done = self.run_it("--again", str(old))

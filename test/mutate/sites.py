@@ -1,8 +1,9 @@
-"""Where a C or C++ source can be changed into a mutant: found by its text, not by a compiler.
+"""Finds the places where a C or C++ source can be changed into a mutant, by its text and without a
+compiler.
 
-The sources are formatted by clang-format, which tells a binary operator (blanks around it) from a
-template's bracket or a reference. What is found wrong in spite of that does not compile, and is
-counted as that.
+The sources are formatted by clang-format, so a binary operator has blanks around it, and a
+template's bracket or a reference does not. A place that is found wrongly all the same does not
+compile, and is counted as such.
 """
 
 import difflib
@@ -32,7 +33,7 @@ class Mutant:
         return text[:self.begin] + self.new + text[self.end:]
 
     def line(self, text):
-        """Of the change, from 1."""
+        """The line of the change, counted from 1."""
         return text.count("\n", 0, self.begin) + 1
 
     def diff(self, text):
@@ -47,11 +48,11 @@ OPERATORS = {
     " && ": " || ", " || ": " && ", " + 1": "", " - 1": "", " + ": " - ", " - ": " + ",
     " += ": " -= ", " -= ": " += ", "min(": "max(", "max(": "min(",
 }
-# The longest first; 1 is not the beginning of 16.
+# The longest come first; 1 is not the beginning of 16.
 OPERATOR = re.compile("|".join(
     [r" [+-] 1(?![\w.'])", r"(?<![\w])(?:min|max)(?=[(<])",
      *(re.escape(name) for name in OPERATORS if name[0] == " " and not name.endswith("1"))]))
-# A call or an assignment. What has a blank before its bracket or its sign declares something.
+# A call or an assignment. A declaration has a blank before its bracket or its sign.
 STATEMENT = re.compile(r"(?:\+\+|--|\*)?[A-Za-z_][\w:.>\[\]*()<-]*"
                        r"(?:\(.*\)| (?:[-+*/|&^]|<<|>>)?= .*|\+\+|--)", re.DOTALL)
 KEYWORD = re.compile(r"(?:return|break|continue|goto|using|typedef|case|default|throw|delete|extern"
@@ -63,7 +64,7 @@ BRANCH = re.compile(r"\bif \(")
 
 
 def closing(code, begin):
-    """Where the bracket at `begin` is closed; None if it is not."""
+    """The place where the bracket at `begin` is closed; None if it is not closed."""
     depth = 0
     for place in range(begin, len(code)):
         depth += {"(": 1, ")": -1}.get(code[place], 0)
@@ -73,7 +74,7 @@ def closing(code, begin):
 
 
 def statements(code):
-    """(begin, end with the semicolon) of what stands between semicolons and braces."""
+    """(begin, end with the semicolon) of all texts between semicolons and braces."""
     begin, depth = 0, 0
     for place, letter in enumerate(code):
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -86,26 +87,27 @@ def statements(code):
 
 
 def without_directives(code):
-    """Lines of the preprocessor blanked, with those that continue them."""
+    """Blanks the lines of the preprocessor and those that continue them."""
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*",
                   lambda found: re.sub(r"[^\n]", " ", found[0]), code, flags=re.MULTILINE)
 
 
 def checks(code):
-    """(begin, end) of assertions: what they check holds, so that a change of them shows nowhere."""
+    """(begin, end) of assertions: what they check holds, so no test could notice a change."""
     for found in re.finditer(r"\b(?:static_assert|UCG_ASSERT\w*|assert) ?\(", code):
         yield found.start(), closing(code, found.end() - 1) or len(code)
 
 
 def operators(code):
-    """Another comparison, another sign, no 1, the other junction, the other extremum."""
+    """Replaces a comparison, a sign, a logical operator, a minimum or a maximum by another one, or
+    removes a 1."""
     for found in OPERATOR.finditer(code):
         new = {"min": "max", "max": "min"}.get(found[0]) or OPERATORS.get(found[0], "")
         yield found.start(), found.end(), new, f"{found[0].strip()} to {new.strip() or 'nothing'}"
 
 
 def removals(code):
-    """A statement less."""
+    """Removes a statement."""
     for begin, end in statements(code):
         text = code[begin:end - 1]
         if STATEMENT.fullmatch(text) and not KEYWORD.match(text):
@@ -113,11 +115,12 @@ def removals(code):
 
 
 def branches(code):
-    """A branch that is never taken, or always."""
+    """Makes a branch be taken never, or always."""
     for found in BRANCH.finditer(code):
         end = closing(code, found.end() - 1)
         inside = code[found.end():end]
-        begin = found.end() + inside.rfind(";") + 1  # Behind what `if` declares.
+        # The condition begins after a declaration within `if`.
+        begin = found.end() + inside.rfind(";") + 1
         text = code[begin:end]
         if end is None or not text.strip() or " = " in text or "{" in text:
             continue
@@ -126,7 +129,7 @@ def branches(code):
 
 
 def returns(code, default):
-    """A constant in place of what was computed."""
+    """Replaces a returned value by a constant."""
     for found in RETURN.finditer(code):
         new = CONSTANTS.get(found[1], default)
         if not ALREADY.fullmatch(found[1]):
@@ -142,12 +145,12 @@ def mutants(area, path, text):
         for begin, end, new, what in found:
             if any(first <= begin < last for first, last in checked):
                 continue
-            if code[begin:end] != text[begin:end]:  # What stands in literals stays as it is.
+            if code[begin:end] != text[begin:end]:  # Literals are not changed.
                 new = restored(text[begin:end], code[begin:end], new)
             yield Mutant(area, path, begin, end, new, what)
 
 
 def restored(original, blanked, new):
-    """`new` with the literals that blanking took from the text that it has in it."""
+    """`new` with the literals of the text put back that blanking had removed from it."""
     stripped = blanked.strip()
     return new.replace(stripped, original.strip()) if stripped and stripped in new else new

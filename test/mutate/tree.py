@@ -17,15 +17,15 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tidy"))
 
 from tidy import tree_files  # noqa: E402 (the line above comes first)
 
-# What a mutant may allocate that does so without end; tests reserve address space by terabytes, so
-# that only written memory can be limited.
+# The limit for a mutant that allocates without end. Tests reserve address space by terabytes, so
+# only memory that is written can be limited.
 DATA_MAX = 12 << 30
 OUTPUT_MAX = 1 << 30
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class MutateError(Exception):
-    """What stops the whole run: text for people."""
+    """An error that stops the whole run; its text is for people."""
 
 
 @dataclass
@@ -34,29 +34,30 @@ class Test:
 
     name: str
     suite: str
-    files: frozenset  # Of the build, relative to it.
+    files: frozenset  # The files of the build that it needs, relative to the build folder.
     timeout: float
-    objects: frozenset = frozenset()  # That those are made of.
-    sources: frozenset = frozenset()  # That they are compiled from.
-    seconds: float | None = None  # Once it has passed, or has failed without a change.
+    objects: frozenset = frozenset()  # The objects that those are made of.
+    sources: frozenset = frozenset()  # The sources that those are compiled from.
+    seconds: float | None = None  # Known once it has passed, or has failed without a change.
     usable: bool = True
-    killed: list = field(default_factory=list)  # Paths of the mutants that it has killed.
+    killed: list = field(default_factory=list)  # The paths of the mutants that it has killed.
 
 
 def limits():
-    """Of whatever a mutant starts."""
+    """Limits everything that a mutant starts."""
     resource.setrlimit(resource.RLIMIT_DATA, (DATA_MAX, DATA_MAX))
     resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_MAX, OUTPUT_MAX))
 
 
 def adopt():
-    """Makes this process the parent of what its descendants leave behind."""
+    """Makes this process the parent of orphans among its descendants."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise MutateError(f"prctl: {os.strerror(ctypes.get_errno())}")
 
 
 def end_children():
-    """Ends all children, and theirs, once they have come here: mpirun has a session of its own."""
+    """Ends all children, and their children once they have become this process's: mpirun makes a
+    session of its own."""
     children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children")
     while found := children.read_text(encoding="ascii").split():
         for child in map(int, found):
@@ -81,18 +82,18 @@ def run(command, folder, limit):
 
 
 class Tree:
-    """The copy in the folder `work`, of the tree `root`."""
+    """The copy of the tree `root` in the folder `work`."""
 
     def __init__(self, root, work, jobs):
         self.root, self.folder, self.jobs = root, work / "tree", jobs
         self.build = self.folder / "build"
         self.tests = []
-        self.compiled = {}  # Sources of each object.
+        self.compiled = {}  # The sources of each object.
         adopt()
 
     def synchronise(self):
-        """Makes the copy what the tree is now; what is alike keeps its time, and is not
-        built again."""
+        """Brings the copy up to date with the tree; files that are the same keep their times and
+        are not built again."""
         (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
         names = {str(path) for path in tree_files(self.root)}
         for name in names:
@@ -107,7 +108,7 @@ class Tree:
                 path.unlink()
 
     def text(self, path):
-        """Of a file."""
+        """The text of a file."""
         return (self.folder / path).read_text(encoding="utf-8")
 
     def write(self, path, text):
@@ -122,7 +123,7 @@ class Tree:
                 raise MutateError(f"the copy cannot be configured:\n{output[-2000:]}")
 
     def find_tests(self, suites):
-        """Those of the suites, in their order, with what each needs of the build."""
+        """The tests of the suites, in their order, with the parts of the build that each needs."""
         targets = {target["id"]: target["filename"] for target in self.introspect("--targets")}
         built = {name for names in targets.values() for name in names}
         for entry in self.introspect("--tests"):
@@ -137,20 +138,21 @@ class Tree:
         self.tests.sort(key=lambda test: suites.index(test.suite))
 
     def introspect(self, what):
-        """One of meson's lists."""
+        """One of the lists that Meson prints about a build folder."""
         status, output = run(["meson", "introspect", what, str(self.build)], self.folder, 60)
         if status != 0:
             raise MutateError(f"meson introspect {what} failed:\n{output[-2000:]}")
         return json.loads(output)
 
     def ninja(self, names, limit=1800):
-        """Builds; (built?, output)."""
+        """Builds the targets; (built?, output)."""
         status, output = run(["ninja", "-C", str(self.build), f"-j{self.jobs}", *names],
                              self.folder, limit)
         return status == 0, output
 
     def find_needs(self):
-        """What each test needs: known once all is built, and the same in each mutant."""
+        """Finds the files that each test needs. They are known once all is built, and are the
+        same for each mutant."""
         output = self.ask_ninja("deps")
         for made, sources in re.findall(r"^(\S+): #deps.*\n((?: +\S+\n)*)", output, re.MULTILINE):
             self.compiled[made] = {
@@ -162,7 +164,7 @@ class Tree:
             test.sources = frozenset().union(*(self.compiled[name] for name in test.objects))
 
     def code(self, path):
-        """What the compiler makes of a source, in the objects that tests need."""
+        """The code that the compiler makes of a source, in the objects that tests need."""
         needed = sorted(name for name in set().union(*(test.objects for test in self.tests))
                         if path in self.compiled[name])
         self.ninja(needed)
@@ -177,14 +179,14 @@ class Tree:
         return code
 
     def ask_ninja(self, *what):
-        """One of ninja's lists."""
+        """One of the lists that ninja prints."""
         status, output = run(["ninja", "-C", str(self.build), "-t", *what], self.folder, 60)
         if status != 0:
             raise MutateError(f"ninja -t {what[0]} failed:\n{output[-2000:]}")
         return output
 
     def passes(self, test, limit):
-        """Runs one test, built before, for so many seconds at most."""
+        """Runs one test, which is built already, for so many seconds at most."""
         start = time.monotonic()
         status = run(["meson", "test", "-C", str(self.build), "--no-rebuild", "--suite", test.suite,
                       "-t", f"{limit / test.timeout:.4f}", test.name], self.folder, limit + 60)[0]

@@ -1,4 +1,4 @@
-// Who makes progress looks at groups that have something in progress, however many there are.
+// Progress looks only at groups that have something in progress, however many groups there are.
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@ using ucg::test::ThreadRank;
 
 constexpr std::size_t kGroups = 20;
 
-/// Says what was wrong, or nothing.
+/// Uses the groups; returns what was wrong, or nothing.
 std::string use_groups(ThreadRank& me, ucg_context_h context,
                        const std::vector<ucg_group_h>& groups) {
     const auto busy = [&] {
@@ -40,7 +40,7 @@ std::string use_groups(ThreadRank& me, ucg_context_h context,
     }
     ucg_coll_start(coll);
     std::string complaint;
-    if (me.rank == 0) { // The other one has not come.
+    if (me.rank == 0) { // The other rank has not come yet.
         complaint = busy() == 1 ? "" : "not busy in a barrier";
         me.meeting->wait();
     }

@@ -1,4 +1,4 @@
-// What the library calls back: ends of collectives, and operators that can fail.
+// The library's callbacks: ends of collectives, and operators that can fail.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,14 +33,14 @@ std::string run_ranks(unsigned ranks, const Body& body) {
 
 // ---- ends
 
-/// A sum that starts itself again when it is told of its end, until it has been run often enough.
+/// A sum that starts itself again from the callback of its end, until it has run often enough.
 struct Loop {
     ucg_coll_h coll = nullptr;
     std::uint64_t mine = 0;
     std::uint64_t total = 0;
     std::uint64_t expected = 0;
     unsigned runs = 0;
-    bool inside = false; ///< Of a start: nothing may be told then.
+    bool inside = false; ///< A start is in progress: no callback may come now.
     std::string complaint;
 
     static constexpr unsigned kRuns = 5;
@@ -96,7 +96,8 @@ std::string barrier(ucg_group_h group) {
     return ucg_coll_run(group, &params) == UCG_OK ? "" : "no barrier";
 }
 
-/// One loop alone, so that all ranks start its collectives in one order, with whatever drives it.
+/// Runs a single loop, so that all ranks start its collectives in the same order. `drive` makes the
+/// progress.
 std::string run_loop(Job& job, const std::function<void()>& drive) {
     Loop loop;
     if (!prepare(job, loop, 7)) {
@@ -118,7 +119,7 @@ std::string run_loop(Job& job, const std::function<void()>& drive) {
 
 // ---- operators
 
-/// A sum by an operator that fails at some of the calls.
+/// A sum with an operator that fails at some of its calls.
 struct Fallible {
     explicit Fallible(std::size_t count) : send(count), receive(count) {}
 
@@ -189,16 +190,16 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
     return freed == UCG_OK ? status : freed;
 }
 
-/// The last rank's operator fails, in an allreduce by which it certainly has to combine something,
-/// then all is well again.
+/// Rank 0's operator fails, in an allreduce in which rank 0 certainly has to combine something. The
+/// next allreduce succeeds.
 std::string fail_then_succeed(Job& job, std::size_t count, Form form) {
     Fallible op(count);
-    // Where not all ranks combine, the first one does: it is the root of what others combine for.
+    // Where not all ranks combine, rank 0 does: it is the root that the result is combined for.
     const bool mine = job.me.rank == 0;
     op.fails = mine ? UCG_ERR_TIMED_OUT : UCG_OK;
     std::string complaint;
     const ucg_status_t status = run(job, op.params(UCG_COLL_ALLREDUCE, job.me.rank), form);
-    // A rank that combined nothing has nothing that failed.
+    // On a rank that combined nothing, nothing failed.
     if (status != (op.failed ? UCG_ERR_TIMED_OUT : UCG_OK) || op.called_after_failure) {
         complaint = "a failure of the operator is not what the collective ends with";
     } else if (mine && !op.failed) {
@@ -214,7 +215,7 @@ std::string fail_then_succeed(Job& job, std::size_t count, Form form) {
     return complaint;
 }
 
-/// Whoever complains goes on with the others, who would else wait for it.
+/// A rank that complains still joins the barrier, since the others would wait for it.
 std::string fail_once(Job& job, std::size_t count, Form form) {
     const std::string complaint = fail_then_succeed(job, count, form);
     const std::string last = barrier(job.group);
@@ -239,8 +240,8 @@ TEST_CASE("capi: a callback is told of an end once, and may start again",
 
 TEST_CASE("capi: who waits for a collective tells of the ends of others",
           "[capi][nonblocking][shm]") {
-    // Rank 0 never drives its context by itself: it waits in a second group, which rank 1 comes to
-    // once all runs of the first have ended.
+    // Rank 0 never drives its context itself: it waits in a second group, which rank 1 joins once
+    // all runs of the first one have ended.
     CHECK(run_ranks(2, [](Job& job) -> std::string {
               const ucg_group_params_t params = job.me.group_params();
               ucg_group_h second = nullptr;

@@ -10,7 +10,7 @@ std::int64_t value(unsigned from, unsigned block, std::size_t index) {
     return static_cast<std::int64_t>(from * 1000003ULL + block * 1009ULL + index * 7ULL + 1);
 }
 
-/// The first block goes to the rank below, the second to the one above.
+/// On a ring, the first block goes to the rank below, the second to the rank above.
 void add_ring(Case& c) {
     const int above = static_cast<int>((c.rank + 1) % c.size);
     const int below = static_cast<int>((c.rank + c.size - 1) % c.size);
@@ -74,7 +74,7 @@ std::vector<std::int64_t> summed(unsigned ranks, unsigned block, std::size_t cou
     return data;
 }
 
-/// Block `block` of every rank, one after the other.
+/// Block `block` of all ranks, one after another.
 std::vector<std::int64_t> gathered(unsigned size, unsigned block, std::size_t count) {
     std::vector<std::int64_t> data;
     for (unsigned rank = 0; rank < size; ++rank) {

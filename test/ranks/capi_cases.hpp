@@ -1,4 +1,4 @@
-// Calls of every collective of the C API, with data whose result is known.
+// Calls of every collective of the C API with data whose results are known.
 #pragma once
 
 #include <cstddef>
@@ -16,20 +16,21 @@ struct Case {
     unsigned rank;
     unsigned size;
     unsigned root;
-    std::size_t count; // Elements of a block or vector.
+    std::size_t count; // The number of elements of a block or vector.
     bool in_place;
     ucg_coll_params_t params = {};
     std::vector<std::int64_t> send, receive, expected;
     std::vector<std::uint64_t> counts;
     std::vector<std::int64_t> displs;
-    std::vector<int> destinations, sources; // In a ring: down and up; from above and from below.
+    // On a ring they are down and up, and from above and from below.
+    std::vector<int> destinations, sources;
     ucg_neighbors_t neighbors = {};
 };
 
-/// Makes it a call of that collective.
+/// Turns the case into a call of that collective.
 void fill(Case& c, ucg_coll_type_t type);
 
-/// Has it the result that it should?
+/// Is the result what it should be?
 bool right(const Case& c);
 
 } // namespace ucg::test

@@ -1,6 +1,6 @@
-// A job for tests of groups that are made without waiting: all ranks are contexts of this process,
-// which one thread drives in an order of its own choice, so that whoever waited would wait for
-// ever.
+// A job for tests of groups that are made without waiting. All ranks are contexts of this process,
+// and one thread drives them in an order of its own choice, so that a rank that waited would wait
+// for ever.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Bootstrap {
     void tell(std::size_t rank, const void* data, std::size_t bytes) {
         told_[rank].emplace_back(static_cast<const char*>(data), bytes);
     }
-    /// False while a rank has not told that much.
+    /// False while some rank has not sent its part of that round.
     bool gather(std::size_t round, char* all) const {
         for (const std::vector<std::string>& each : told_) {
             if (each.size() <= round) {
@@ -41,16 +41,17 @@ class Bootstrap {
     }
 
   private:
-    std::vector<std::vector<std::string>> told_; ///< By rank and round.
+    std::vector<std::vector<std::string>> told_; ///< The index is rank, then round.
 };
 
-/// One rank's making of a group.
+/// The creation of one group at one rank.
 class Creation {
   public:
-    /// What the caller's test does before it looks, if anything: the program's own progress.
+    /// What a test of the exchange does first, if anything; it stands for the program's own
+    /// progress.
     std::function<void()> meanwhile;
-    int starts_left = 1 << 20;    ///< Afterwards an exchange cannot be started.
-    bool ends_in_failure = false; ///< Or does not succeed.
+    int starts_left = 1 << 20;    ///< After so many more exchanges, none can be started.
+    bool ends_in_failure = false; ///< Exchanges fail when they end.
 
     Creation(std::shared_ptr<Bootstrap> bootstrap, std::size_t rank)
         : bootstrap_(std::move(bootstrap)), rank_(rank) {}
@@ -73,7 +74,7 @@ class Creation {
         outcome_ = status == UCG_OK ? UCG_INPROGRESS : status;
         return status;
     }
-    /// True once it has ended.
+    /// True once the creation has ended.
     bool test() {
         if (outcome_ == UCG_INPROGRESS) {
             outcome_ = ucg_group_create_test(creation_, &group);
@@ -86,7 +87,7 @@ class Creation {
     }
     ucg_status_t outcome() const { return outcome_; }
     ucg_group_creation_h handle() const { return creation_; }
-    std::size_t exchanges() const { return exchanges_; } ///< That have begun.
+    std::size_t exchanges() const { return exchanges_; } ///< How many have begun.
     bool under_way() const { return receive_ != nullptr; }
 
     ucg_group_h group = nullptr;
@@ -128,7 +129,8 @@ class Creation {
     ucg_status_t outcome_ = UCG_ERR_INTERNAL;
 };
 
-/// The contexts of a job. Single threads drive them, except where all wait for one another.
+/// The contexts of a job. One thread drives all of them, except where they all wait for one
+/// another.
 class Job {
   public:
     using Settings = std::vector<std::pair<const char*, const char*>>;
@@ -138,7 +140,7 @@ class Job {
             context = make_context(settings);
         }
     }
-    /// Workers of UCX part from one another.
+    /// The workers of UCX have to disconnect from one another.
     ~Job() {
         static_cast<void>(together([this](ThreadRank& me) -> std::string {
             ucg_context_destroy(contexts_[me.rank]);
@@ -166,12 +168,12 @@ class Job {
     std::size_t size() const { return contexts_.size(); }
     ucg_context_h context(std::size_t rank) const { return contexts_[rank]; }
 
-    /// Each rank in a thread of its own; what went wrong.
+    /// Runs `body` for each rank in a thread of its own; returns what went wrong.
     std::string together(const std::function<std::string(ThreadRank&)>& body) const {
         return run_thread_ranks(static_cast<unsigned>(size()), body);
     }
 
-    /// From then on these ranks have heaps, and know one another's. What went wrong.
+    /// Gives these ranks heaps and lets them attach to one another's; returns what went wrong.
     std::string share_memory(const std::vector<std::size_t>& ranks) const {
         return run_thread_ranks(
             static_cast<unsigned>(ranks.size()), [&](ThreadRank& me) -> std::string {
@@ -200,9 +202,9 @@ class Job {
     std::vector<ucg_context_h> contexts_;
 };
 
-/// A group to be made, by ranks of the job.
+/// A group that some ranks of the job make.
 struct Members {
-    std::vector<std::size_t> ranks; ///< Of the job, by rank of the group.
+    std::vector<std::size_t> ranks; ///< Ranks of the job, by rank of the group.
     std::vector<std::unique_ptr<Creation>> creations;
 
     explicit Members(std::vector<std::size_t> of_job) : ranks(std::move(of_job)) {
@@ -212,7 +214,8 @@ struct Members {
         }
     }
 
-    /// Starts at each rank, and tests by turns to the end at all; each rank's outcome.
+    /// Starts the creation at each rank and tests all of them in turn until all have ended; returns
+    /// each rank's outcome.
     std::vector<ucg_status_t> make(const Job& job) {
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             static_cast<void>(creations[rank]->start(job.context(ranks[rank])));

@@ -1,4 +1,4 @@
-// Groups that ranks make, and use, in orders of chance, one thread for all ranks.
+// Groups that ranks make and use in random orders, with one thread for all ranks.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace ucg::test {
 
 using Outcomes = std::vector<ucg_status_t>;
 
-/// A sum of all ranks of one group, at one of them.
+/// A sum of all ranks of one group, as one of them runs it.
 struct Sum {
     std::vector<std::int64_t> in;
     std::vector<std::int64_t> out;
@@ -43,10 +43,10 @@ struct Sum {
     }
 };
 
-/// One rank of one group, among those in which ranks take part in an order of their own.
+/// One rank of one group; each rank works on its groups in an order of its own.
 struct Seat {
     std::size_t group;
-    std::size_t rank; ///< Of the group.
+    std::size_t rank; ///< The rank in the group.
 };
 
 inline std::vector<std::vector<Seat>> seats_of(const Job& job, const std::vector<Members>& groups,
@@ -63,7 +63,7 @@ inline std::vector<std::vector<Seat>> seats_of(const Job& job, const std::vector
     return seats;
 }
 
-/// All ranks make all groups, in orders of their own; returns what went wrong.
+/// Lets all ranks make all groups, each in its own order; returns what went wrong.
 inline std::string make_all(const Job& job, std::vector<Members>& groups, std::mt19937& random) {
     std::vector<std::vector<Seat>> to_start = seats_of(job, groups, random);
     std::vector<std::vector<Seat>> started(job.size());
@@ -95,7 +95,7 @@ inline std::string make_all(const Job& job, std::vector<Members>& groups, std::m
     return "";
 }
 
-/// Takes part in all sums at once; returns what went wrong.
+/// Runs all sums at once; returns what went wrong.
 inline std::string add_up(const Job& job, const std::vector<Members>& groups,
                           std::mt19937& random) {
     std::vector<std::vector<Sum>> sums;
@@ -131,7 +131,7 @@ inline std::string add_up(const Job& job, const std::vector<Members>& groups,
     return complaint;
 }
 
-/// Exchanges that nobody ends have their memory for ever.
+/// Groups whose exchanges never end. Their memory must stay valid until the process ends.
 inline Members& never_ended(const std::vector<std::size_t>& ranks) {
     static auto& outstanding = *new std::vector<std::unique_ptr<Members>>;
     outstanding.push_back(std::make_unique<Members>(ranks));

@@ -1,4 +1,5 @@
-// Groups that are made without waiting: several at a time, in any order, one thread for all ranks.
+// Groups that are made without waiting: several at a time, in any order, with one thread for all
+// ranks.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace {
 
 using namespace ucg::test;
 
-/// Over UCX. Nothing points to where the library keeps texts, but to their bytes.
+/// The exchange over UCX that carries texts. If it never ends, the pointers that are left lead to
+/// the bytes of the texts only, so a leak checker takes the memory around them for lost.
 constexpr std::size_t kOfTexts = 3;
 #ifdef __SANITIZE_ADDRESS__
 constexpr bool kCountsLeaks = true;
@@ -193,7 +195,7 @@ TEST_CASE("capi: a group is made by waiting, within the exchange of one that is 
     const bool threads = GENERATE(false, true);
     CAPTURE(threads);
     const auto bootstrap = std::make_shared<Bootstrap>(3);
-    std::mutex mutex; // Of the bootstrap, which is made for one thread.
+    std::mutex mutex; // The bootstrap is made for one thread.
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
               ucg_context_h context = Job::make_context({}, threads);
               me.meeting->wait();
@@ -215,7 +217,7 @@ TEST_CASE("capi: a group is made by waiting, within the exchange of one that is 
                   lock.lock();
               }
               lock.unlock();
-              // The one within makes the memory that the other has wished for.
+              // The inner creation makes the memory that the outer one has asked for.
               const bool right = creation.outcome() == UCG_ERR_BUSY && within == UCG_OK;
               me.meeting->wait();
               if (inner != nullptr) {
@@ -228,12 +230,12 @@ TEST_CASE("capi: a group is made by waiting, within the exchange of one that is 
 
 namespace {
 
-/// The exchange that was started last: starting it took until its end.
+/// Says that the last exchange has ended: its start took until then.
 ucg_status_t has_ended(void* /*rank*/) {
     return UCG_OK;
 }
 
-/// Makes a group, meets in it, and destroys it.
+/// Makes a group, runs a barrier in it, and destroys it.
 ucg_status_t make_group(ucg_context_h context, ThreadRank& rank, bool waits) {
     ucg_group_params_t params = rank.group_params();
     params.field_mask = UCG_GROUP_PARAM_FIELD_OOB_START;
@@ -259,11 +261,11 @@ ucg_status_t make_group(ucg_context_h context, ThreadRank& rank, bool waits) {
     return status;
 }
 
-/// A rank whose groups are made within the first exchange of another one.
+/// A rank that makes groups within the first exchange of another group.
 struct Nest {
     ThreadRank* rank;
     ucg_context_h context;
-    ucg_status_t expected; ///< Of those within.
+    ucg_status_t expected; ///< The outcome of the inner groups.
     bool first = true;
     std::string complaint = {};
 
@@ -314,7 +316,7 @@ TEST_CASE(
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
               ucg_context_h context = Job::make_context({}, threads);
               std::string complaint;
-              // The first time its ranks are going to make their memory together.
+              // The first time its ranks are about to make their memory together.
               for (const ucg_status_t expected : {UCG_ERR_BUSY, UCG_OK}) {
                   Nest nest = {&me, context, expected};
                   nest.play();

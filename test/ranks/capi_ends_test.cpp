@@ -1,4 +1,5 @@
-// A rank that is killed: the others of its host do not wait for it for ever, in whatever they wait.
+// A rank is killed: the other ranks of its host do not wait for it for ever, in whatever call they
+// wait.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -23,10 +24,11 @@ using ucg::test::RankResult;
 constexpr std::chrono::seconds kLimit(60);
 
 struct Wait {
-    std::uint64_t count; ///< Of numbers to be added: by flag slots, or by messages.
-    const char* cma;     ///< UCG_CMA: is a process known by a word of its memory, or by its number?
-    const char* sleep;   ///< UCG_SLEEP_AFTER
-    bool blocks;         ///< Or it is asked whether it has ended.
+    std::uint64_t count; ///< How many numbers are added up: few go by flag slots, many by messages.
+    /// UCG_CMA decides whether a process is identified by a word in its memory or by its number.
+    const char* cma;
+    const char* sleep; ///< UCG_SLEEP_AFTER
+    bool blocks;       ///< Whether the call blocks, or the rank asks for its end.
 };
 
 constexpr Wait kWaits[] = {{1, "y", "never", true},   {1, "n", "never", false},
@@ -76,7 +78,7 @@ TEST_CASE("capi: who waits for a rank that was killed gets an error", "[capi][sh
             if (rank.rank() == 1) {
                 ::raise(SIGKILL);
             }
-            // A group without a rank is not taken down.
+            // A group that lacks a rank is not destroyed.
             std::_Exit(add_up(library, wait) == UCG_ERR_IO_ERROR ? 0 : 1);
         });
     CHECK(results[1].signal == SIGKILL);
@@ -105,7 +107,7 @@ TEST_CASE("capi: who has shared or sent what it owed may end before others have 
             params.recv_buffer = data.data();
             if (rank.rank() == 1) {
                 rank.barrier();
-                ::usleep(100000); // So that the root has ended; it is right either way.
+                ::usleep(100000); // By then the root has ended; the test passes either way.
             }
             const ucg_status_t status = ucg_coll_run(library.group, &params);
             if (rank.rank() == 0) {

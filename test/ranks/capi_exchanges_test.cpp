@@ -1,4 +1,4 @@
-// How groups of the C API come to be: how often their ranks exchange what they are.
+// How groups of the C API are made: how many exchanges their ranks need.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -32,7 +32,7 @@ ucg_context_h make_context() {
     return ucg_context_create(nullptr, nullptr, &context) == UCG_OK ? context : nullptr;
 }
 
-/// Some of the ranks, which find each other by a meeting of their own.
+/// Some of the ranks, which find each other through a meeting of their own.
 struct Part {
     ucg::test::Meeting meeting;
     std::vector<unsigned> ranks;
@@ -41,7 +41,7 @@ struct Part {
         : meeting(static_cast<unsigned>(members.size())), ranks(std::move(members)) {}
 };
 
-/// A group that works, and how many exchanges it took.
+/// A group together with the number of exchanges that it took.
 class CountedGroup {
   public:
     CountedGroup(ucg_context_h context, ThreadRank me) : me_(me), counted_{&me_} {
@@ -58,7 +58,8 @@ class CountedGroup {
     CountedGroup(const CountedGroup&) = delete;
     CountedGroup& operator=(const CountedGroup&) = delete;
 
-    /// Empty if it took so many exchanges, and adds up right by itself and by messages.
+    /// Empty if it took so many exchanges and adds up right, both by its own algorithm and by
+    /// messages.
     std::string complaint(int exchanges) {
         if (group_ == nullptr) {
             return "no group";
@@ -85,7 +86,8 @@ class CountedGroup {
     ucg_group_h group_ = nullptr;
 };
 
-/// Makes a group of the part that `me` is in, after all others did; empty for the other ranks.
+/// Makes a group of `part` if `me` is in it, and then waits for all ranks. Returns what was
+/// unexpected; empty for ranks that are not in the part.
 std::string make_group_of(Part& part, ThreadRank& me, ucg_context_h context, int exchanges) {
     std::string complaint;
     const auto found = std::find(part.ranks.begin(), part.ranks.end(), me.rank);
@@ -97,7 +99,7 @@ std::string make_group_of(Part& part, ThreadRank& me, ucg_context_h context, int
     return complaint;
 }
 
-/// Makes groups one after the other and returns what was unexpected. The first takes so many
+/// Makes groups one after another and returns what was unexpected. The first one takes `first`
 /// exchanges.
 std::string make_groups(ThreadRank& me, ucg_context_h context, int first) {
     std::string complaint;
@@ -112,7 +114,7 @@ std::string make_groups(ThreadRank& me, ucg_context_h context, int first) {
 TEST_CASE("capi: the first group takes two exchanges, three where ranks meet that have heaps "
           "already, and another like it one",
           "[capi][shm]") {
-    // Which ranks have asked for memory before.
+    // The number of ranks that have asked for memory before.
     const int owners = GENERATE(0, 1, 3, 4);
     CHECK(run_thread_ranks(4, [owners](ThreadRank& me) -> std::string {
               ucg_context_h context = make_context();
@@ -143,12 +145,12 @@ TEST_CASE("capi: ranks that know others, or more, take the exchanges that this n
               complaint += make_group_of(low, me, context, 2);
               complaint += make_group_of(low, me, context, 1);
               complaint += make_group_of(high, me, context, 3); // Rank 2 is new to it.
-              // Rank 1 knows one more than rank 0: by what each says of itself all is well, and
-              // no rank knows that of the others.
+              // Rank 1 knows one rank more than rank 0. Each rank's own state looks right, and no
+              // rank knows this of the others.
               complaint += make_group_of(low, me, context, 2);
               complaint += make_group_of(ends, me, context, 2);
               complaint += make_group_of(low, me, context, 1);
-              complaint += CountedGroup(context, me).complaint(2); // The first of this size.
+              complaint += CountedGroup(context, me).complaint(2); // It is the first of this size.
               complaint += CountedGroup(context, me).complaint(1);
               ucg_context_destroy(context);
               return complaint;
@@ -162,7 +164,8 @@ TEST_CASE("capi: a rank that guesses wrongly loses nothing but time", "[capi][sh
               std::string complaint;
               std::vector<std::unique_ptr<CountedGroup>> live;
               for (int i = 0; i < kWithStaging + 4; ++i) {
-                  // The first that has no memory for peers to read is not as the one before.
+                  // The first group that has no memory for peers to read differs from the one
+                  // before.
                   const int exchanges = i == 0 || i == kWithStaging ? 2 : 1;
                   live.push_back(std::make_unique<CountedGroup>(context, me));
                   complaint += live.back()->complaint(exchanges);
@@ -182,13 +185,13 @@ TEST_CASE("capi: where ranks guess differently all take the exchanges that one o
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
               ucg_context_h context = make_context();
               std::string complaint = make_group_of(low, me, context, 2);
-              // Rank 0 then guesses that there is no memory for peers to read, rank 1 that there
-              // is.
+              // Rank 0 then guesses that there is no memory for peers to read, and rank 1 that
+              // there is.
               std::vector<std::unique_ptr<CountedGroup>> live;
               for (int i = 0; i < kMoreThanHaveStaging && me.rank != 1; ++i) {
                   const ThreadRank here = {&ends.meeting, me.rank / 2};
                   live.push_back(std::make_unique<CountedGroup>(context, here));
-                  // Rank 0 knows one more than rank 2, so that they have to ask each time.
+                  // Rank 0 knows one rank more than rank 2, so they have to ask each time.
                   complaint += live.back()->complaint(i == 0 ? 3 : 2);
               }
               complaint += make_group_of(low, me, context, 2);

@@ -1,4 +1,4 @@
-// Groups whose ranks share no memory before, made without waiting: one thread for all ranks.
+// Groups whose ranks share no memory yet, made without waiting, with one thread for all ranks.
 #include <memory>
 #include <random>
 #include <string>
@@ -32,10 +32,10 @@ TEST_CASE("capi: ranks that share memory with others than one another map it wit
     std::vector<Members> groups;
     groups.emplace_back(std::vector<std::size_t>{0, 1});
     CHECK(groups[0].make(job) == Outcomes(2, UCG_OK));
-    CHECK(groups[0].creations[0]->exchanges() == 1); // Like the one before.
+    CHECK(groups[0].creations[0]->exchanges() == 1); // It is like the one before.
     REQUIRE(job.share_memory({2, 3}) == "");
     groups.emplace_back(all);
-    CHECK(groups[1].make(job) == Outcomes(4, UCG_OK)); // All have memory by now.
+    CHECK(groups[1].make(job) == Outcomes(4, UCG_OK)); // All ranks have memory by now.
     CHECK(groups[1].creations[0]->exchanges() == 3);
     groups.emplace_back(all);
     CHECK(groups[2].make(job) == Outcomes(4, UCG_OK));
@@ -76,8 +76,8 @@ TEST_CASE("capi: a group is not made while one of its ranks makes its memory for
     for (std::size_t rank = 0; rank < 2; ++rank) {
         REQUIRE(groups[0].creations[rank]->start(job.context(rank)) == UCG_OK);
     }
-    groups[0].creations[0]->test(); // It knows that all have come.
-    for (int i = 0; i < 2; ++i) {   // Nothing has changed by the first.
+    groups[0].creations[0]->test(); // After this it knows that all ranks have come.
+    for (int i = 0; i < 2; ++i) {   // The first attempt has changed nothing.
         CHECK(Members({0, 1, 2}).make(job) == Outcomes(3, UCG_ERR_BUSY));
     }
     CHECK_THAT(job.share_memory(), ContainsSubstring(ucg_status_string(UCG_ERR_BUSY)));
@@ -131,7 +131,8 @@ TEST_CASE("capi: groups are made at a time by ranks that share no memory yet, if
 
 TEST_CASE("capi: memory that is being made is given back when its group is abandoned",
           "[capi][creation]") {
-    for (int steps = 0; steps < 8; ++steps) { // Into the making of the memory, and of the group.
+    // The steps lead into the making of the memory, and of the group.
+    for (int steps = 0; steps < 8; ++steps) {
         CAPTURE(steps);
         const Job job(3, {{"TLS", "shm"}});
         auto& creations = never_ended({0, 1, 2}).creations;

@@ -1,4 +1,4 @@
-// A group for tests of the C API: ranks are threads of this process, and share memory.
+// A group for tests of the C API: its ranks are threads of this process and share memory.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace ucg::test {
 
-/// What a rank does in the group; returns what is wrong, "" if nothing.
+/// What a rank does in the group. It returns what is wrong, "" if nothing is.
 using GroupBody = std::function<std::string(ThreadRank& me, ucg_context_h, ucg_group_h)>;
 
-/// Each of so many ranks makes the group, calls `body`, and ends. Returns the complaints of all.
+/// On so many ranks, makes the group, calls `body` and destroys the group. Returns all complaints.
 inline std::string run_shm_group(unsigned ranks, const GroupBody& body) {
     return run_thread_ranks(ranks, [&](ThreadRank& me) -> std::string {
         ucg_config_h config = nullptr;

@@ -1,5 +1,5 @@
-// Ranks of a host that help one another: one that began a nonblocking collective and calls nothing
-// more does not keep the others from their results, and finds its own there.
+// Ranks of a host that help one another: a rank that began a nonblocking collective and then makes
+// no further call does not keep the others from their results, and finds its own result there.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -26,7 +26,7 @@ using ucg::test::ForkedGroup;
 using ucg::test::ForkedRank;
 using ucg::test::RankResult;
 
-/// In numbers, of each block.
+/// The number of elements of each block.
 constexpr std::uint64_t kLength = 40'000;
 
 constexpr std::chrono::seconds kLimit(60);
@@ -34,7 +34,7 @@ constexpr std::chrono::seconds kLimit(60);
 constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BCAST, UCG_COLL_REDUCE, UCG_COLL_ALLREDUCE,
                                       UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
 
-/// One collective of one rank: number i of rank r is r + 3 i, of blocks for others likewise.
+/// One collective of one rank: number i of rank r is r + 3 i, also in blocks for other ranks.
 struct Call {
     ucg_coll_type_t type;
     std::uint64_t rank;
@@ -110,7 +110,7 @@ bool may_be_in_place(ucg_coll_type_t type) {
     return type == UCG_COLL_ALLREDUCE || type == UCG_COLL_ALLGATHER;
 }
 
-/// In turn each rank calls nothing between the start and the end of the others.
+/// Each rank in turn makes no call from when all have begun until all others have ended.
 std::string be_absent_in_turn(const ForkedRank& rank, ForkedGroup& library, ucg_coll_type_t type,
                               bool in_place) {
     Call call{type, static_cast<std::uint64_t>(rank.rank()),
@@ -126,12 +126,12 @@ std::string be_absent_in_turn(const ForkedRank& rank, ForkedGroup& library, ucg_
         if (ucg_coll_start(call.coll) < 0) {
             return "no start";
         }
-        rank.barrier(); // All have begun.
+        rank.barrier(); // All ranks have begun.
         if (rank.rank() != absent && ucg_coll_wait(call.coll) != UCG_OK) {
             return "no end";
         }
-        rank.barrier();         // All others have their results.
-        if (!call.is_right()) { // The absent one's are there, too.
+        rank.barrier();         // All other ranks have their results.
+        if (!call.is_right()) { // The absent rank's result is there, too.
             complaint = fmt::format("{}: a wrong result while rank {} is elsewhere",
                                     ucg_coll_type_string(type), absent);
         }
@@ -144,7 +144,7 @@ std::string be_absent_in_turn(const ForkedRank& rank, ForkedGroup& library, ucg_
     return complaint;
 }
 
-/// More than may be outstanding at once, which end as it comes.
+/// Starts more collectives than may be outstanding at once; they end in any order.
 std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
     std::vector<Call> calls;
     for (int i = 0; i < 100; ++i) {
@@ -171,7 +171,8 @@ std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
 
 bool told_of_other_choice = false;
 
-/// Plans an allreduce by an algorithm that was asked for. Does a rank tell that it cannot serve?
+/// Plans an allreduce by an algorithm that the user has chosen. Does the library log that it cannot
+/// serve?
 bool is_planned_otherwise(const ForkedRank& rank, const ForkedGroup& library) {
     const auto listen = [](const char* line, void* /*unused*/) {
         told_of_other_choice =
@@ -189,7 +190,8 @@ bool is_planned_otherwise(const ForkedRank& rank, const ForkedGroup& library) {
     return std::count(all.begin(), all.end(), "told") > 0;
 }
 
-/// Runs `body` in a child that is the first process of a PID namespace. 77 where none can be had.
+/// Runs `body` in a child that is the first process of a PID namespace. Returns 77 where the system
+/// allows none.
 template <typename Body>
 int in_pid_namespace(Body body) {
     if (::unshare(CLONE_NEWPID) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) {
@@ -259,7 +261,7 @@ TEST_CASE("capi: a rank that is killed does not keep others waiting for what it 
             if (rank.rank() == 0) {
                 ::kill(::getpid(), SIGKILL);
             }
-            rank.barrier(); // It is dead.
+            rank.barrier(); // Rank 0 is dead by now.
             const ucg_status_t end = ucg_coll_wait(call.coll);
             std::_Exit(end == UCG_ERR_IO_ERROR ? 0
                                                : 1); // A group without a rank is not taken down.

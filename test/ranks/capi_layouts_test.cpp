@@ -1,4 +1,4 @@
-// Elements that lie in memory as only the program knows: every collective, in every form, with
+// Elements whose places in memory only the program knows: every collective, in every form, with
 // layouts on either side, against the same calls of dense elements.
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ using ucg::test::Case;
 using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
-constexpr std::size_t kStride = 3; // Words: an element and what must not change.
+constexpr std::size_t kStride = 3; // In words: one element and what must not change.
 constexpr std::uint64_t kWord = sizeof(std::int64_t);
 constexpr std::int64_t kGap = 0x5A5A5A5A;
 
@@ -25,11 +25,12 @@ enum class Form { blocking, waited_for, tested, polled, called_back, at_once, re
 constexpr Form kForms[] = {Form::blocking,    Form::waited_for, Form::tested,   Form::polled,
                            Form::called_back, Form::at_once,    Form::repeated, Form::restarted};
 
-/// One side's memory, and what its functions were asked for.
+/// One side's memory, and how often its layout's functions were called.
 struct Strided {
     std::vector<std::int64_t> words;
     ucg_layout_t layout = {};
-    std::size_t failing_calls = 0; ///< From this one of the next calls on; 0: none.
+    /// The calls fail from this one of the next calls on; 0: none fails.
+    std::size_t failing_calls = 0;
     std::size_t calls = 0;
 
     explicit Strided(const std::vector<std::int64_t>& dense) : words(dense.size() * kStride, kGap) {
@@ -79,7 +80,7 @@ struct Strided {
         }
         return static_cast<Strided*>(self)->next_call();
     }
-    /// Of a word of the packed form, which no piece cuts: pieces are of 64 KiB but for the last.
+    /// The place of a packed word. Pieces are of 64 KiB except for the last, so none cuts a word.
     static std::uint64_t place(std::uint64_t packed) { return packed * kStride; }
 };
 
@@ -147,7 +148,7 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
     }
     const bool repeated = form == Form::repeated || form == Form::restarted;
     ucg_coll_params_t other = params;
-    if (repeated) { // Buffers that are not the ones that it is prepared with.
+    if (repeated) { // It is prepared with buffers other than the ones that it runs with.
         other.send_buffer = nullptr;
         other.recv_buffer = nullptr;
     }
@@ -161,7 +162,7 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
     return status;
 }
 
-/// `sides`: bit 0: the send buffer has a layout; bit 1: the receive buffer has.
+/// Bit 0 of `sides` means that the send buffer has a layout, bit 1 that the receive buffer has one.
 std::string check(Job& job, Case& c, Form form, unsigned sides) {
     const std::vector<std::int64_t> before = c.receive;
     Strided send(c.send);
@@ -206,7 +207,7 @@ std::string check_all(Job& job, std::size_t count) {
     return "";
 }
 
-/// On rank 1 alone the second piece cannot be packed, or unpacked.
+/// Lets the second piece fail to be packed, or unpacked, on rank 1 alone.
 std::string fail(Job& job, Form form, unsigned sides) {
     Case c{job.me.rank, job.me.meeting->size(), 0, 9000, false};
     fill(c, UCG_COLL_ALLREDUCE);

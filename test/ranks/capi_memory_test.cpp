@@ -1,5 +1,5 @@
-// Memory runs out at one rank while a group is made, after its last exchange: the others must not
-// wait for it for ever.
+// At one rank memory runs out while a group is made, after the last exchange: the others must not
+// wait for that rank for ever.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -20,9 +20,9 @@ using ucg::test::ThreadRank;
 struct PoorRank {
     ThreadRank* rank;
     int exchanges = 0;
-    int poor_after = -1;            ///< Counted from 1.
-    std::uint64_t succeed = kNever; ///< Allocations between that one and the next.
-    bool waits = true;              ///< For the group.
+    int poor_after = -1;            ///< The number of an exchange, counted from 1.
+    std::uint64_t succeed = kNever; ///< How many allocations succeed after that exchange.
+    bool waits = true;              ///< Whether it makes the group by a call that waits.
 
     static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
         auto* me = static_cast<PoorRank*>(self);
@@ -32,7 +32,7 @@ struct PoorRank {
         return result;
     }
 
-    /// The exchange that was started last: starting it took until its end.
+    /// Says that the last exchange has ended: its start took until then.
     static ucg_status_t has_ended(void* /*self*/) { return UCG_OK; }
 
     ucg_status_t create(ucg_context_h context, ucg_group_h* group_p) {
@@ -60,8 +60,8 @@ struct PoorRank {
     }
 };
 
-/// A broadcast of more than a ring holds, whose root waits for readers, and a barrier: each ends at
-/// all ranks, with or without success.
+/// Runs a broadcast of more than a ring holds, whose root waits for readers, and a barrier. Each
+/// must end at all ranks, with or without success.
 ucg_status_t use(ucg_group_h group) {
     std::string data(std::size_t{4} << 20, 'x');
     ucg_coll_params_t bcast = {};
@@ -81,7 +81,8 @@ ucg_context_h make_context(const char* transports) {
     ucg_context_h context = nullptr;
     if (ucg_config_read(&config) == UCG_OK) {
         if (ucg_config_modify(config, "TLS", transports) == UCG_OK &&
-            ucg_config_modify(config, "SLEEP_AFTER", "never") == UCG_OK) { // Ends are found sooner.
+            // With this, ranks that have ended are noticed sooner.
+            ucg_config_modify(config, "SLEEP_AFTER", "never") == UCG_OK) {
             static_cast<void>(ucg_context_create(nullptr, config, &context));
         }
         ucg_config_release(config);
@@ -89,18 +90,20 @@ ucg_context_h make_context(const char* transports) {
     return context;
 }
 
-/// What came of a group at rank 1.
+/// How the creation ended at rank 1.
 enum class End { made, failed_alone, failed_everywhere };
 
-/// Three ranks make groups one after the other; at the last one rank 1's memory runs out.
+/// Three ranks make groups one after another; at the last one rank 1's memory runs out.
 struct Scene {
     const char* transports;
-    int before;                     ///< Groups that are made in peace, by waiting.
-    bool waits = true;              ///< The last one is made so, too.
-    int poor_after = -1;            ///< Of the last group's exchanges; -1: memory suffices.
-    std::uint64_t succeed = kNever; ///< Allocations of rank 1 after it.
+    /// How many groups are made before, with enough memory and by waiting.
+    int before;
+    bool waits = true; ///< Whether the last one is made by waiting, too.
+    /// The number of the last group's exchange; -1: memory suffices.
+    int poor_after = -1;
+    std::uint64_t succeed = kNever; ///< How many allocations of rank 1 succeed after it.
     End end = End::made;
-    int exchanges = 0; ///< That the last group took.
+    int exchanges = 0; ///< How many the last group took.
 
     std::string play(ThreadRank& me) {
         ucg_context_h context = make_context(transports);
@@ -135,7 +138,7 @@ struct Scene {
                                                  : End::failed_everywhere;
             exchanges = rank.exchanges;
         }
-        me.meeting->wait(); // All know what came of it.
+        me.meeting->wait(); // From here on all ranks know the outcome.
         if ((created == UCG_OK) !=
             (end == End::made || (end == End::failed_alone && me.rank != 1))) {
             return std::string("made: ") + ucg_status_string(created);
@@ -163,8 +166,8 @@ int exchanges(const char* transports, int before, bool waits) {
     return scene.exchanges;
 }
 
-/// Lets each allocation after that exchange, and before the next one, fail in turn: how many did?
-/// All of them come to the `expected` end.
+/// Lets each allocation after that exchange and before the next one fail in turn, and checks that
+/// each time the creation has the `expected` end. Returns how many there were.
 std::uint64_t failures(const char* transports, int before, bool waits, int poor_after,
                        End expected) {
     std::uint64_t succeed = 0;
@@ -182,7 +185,7 @@ std::uint64_t failures(const char* transports, int before, bool waits, int poor_
 
 TEST_CASE("capi: a rank without memory after the last exchange leaves nobody waiting",
           "[capi][shm][errors]") {
-    // By several exchanges, and by a guess that is right.
+    // The group is made by several exchanges, or by a guess that is right.
     const auto [before, waits] =
         GENERATE(std::pair{0, true}, std::pair{1, true}, std::pair{1, false});
     const int last = exchanges("shm", before, waits);

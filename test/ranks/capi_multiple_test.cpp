@@ -1,6 +1,6 @@
 // Several threads in each rank, which is a thread itself: what UCG_THREAD_MODE_MULTIPLE promises.
-// Nothing here depends on time: where a thread has to wait for another one, it waits for a word of
-// its.
+// Nothing here depends on time: a thread that has to wait for another one waits for a word that
+// this one sets.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace {
 using ucg::test::run_thread_ranks;
 using ucg::test::ThreadRank;
 
-/// A rank whose context several threads use. What goes wrong is told by the first that finds it.
+/// A rank whose context several threads use. The first thread that finds something wrong reports
+/// it.
 class Job {
   public:
     Job(ThreadRank& me, unsigned group_count) : me_(me) {
@@ -37,7 +38,7 @@ class Job {
         }
     }
     ~Job() {
-        me_.meeting->wait(); // Nobody leaves while a peer still waits for it.
+        me_.meeting->wait(); // No rank leaves while a peer still waits for it.
         for (ucg_group_h group : groups_) {
             ucg_group_destroy(group);
         }
@@ -82,7 +83,7 @@ class Job {
     std::string complaint_;
 };
 
-/// A sum by the program's own operator: `called` is told of each call, before it adds.
+/// A sum with the program's own operator, which calls `called` before it adds.
 class Sum {
   public:
     Sum(Job& job, std::size_t count, std::function<void()> called)
@@ -176,7 +177,7 @@ TEST_CASE("capi: the operator of a blocking collective runs where it was called"
               };
               std::thread one(reduce, 0);
               std::thread other(reduce, 1);
-              if (me.rank == 0) { // It waits all the while, and drives all groups.
+              if (me.rank == 0) { // Rank 0 waits all the while, and drives all groups.
                   job.barrier(job.group(2));
               }
               one.join();
@@ -188,7 +189,7 @@ TEST_CASE("capi: the operator of a blocking collective runs where it was called"
           }) == "");
 }
 
-/// An allgather that comes when told.
+/// A rank that comes to an allgather only when told to.
 struct LateRank {
     ThreadRank& me;
     const std::atomic<int>& word;
@@ -243,7 +244,7 @@ TEST_CASE("capi: who waits elsewhere calls the operators of nonblocking collecti
                   const ucg_status_t started = ucg_coll_start(request);
                   job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
                   const bool barrier_first = round % 3 == static_cast<int>(me.rank);
-                  if (barrier_first) { // The others come to it when they have the sum.
+                  if (barrier_first) { // The other ranks come to it when they have the sum.
                       job.barrier(job.group(1));
                   }
                   job.require(ucg_coll_wait(request), "wait");
@@ -278,7 +279,7 @@ TEST_CASE("capi: a thread waits for a request while another one is in the group"
           }) == "");
 }
 
-/// What one thread does on the groups that it has for itself; the same calls on all ranks.
+/// What one thread does on the groups that it has for itself; all ranks make the same calls.
 void churn(Job& job, ucg_group_h group, unsigned seed) {
     std::minstd_rand draw(seed);
     Sum sum(job, 1 + seed * 500, [] {});
@@ -313,7 +314,8 @@ TEST_CASE("capi: threads use groups of their own while others come and go", "[ca
               Job job(me, 2);
               std::thread one([&] { churn(job, job.group(0), 1); });
               std::thread other([&] { churn(job, job.group(1), 2); });
-              for (unsigned i = 0; i < 12; ++i) { // One thread makes groups: that is an order.
+              // A single thread makes the groups, so all ranks make them in one order.
+              for (unsigned i = 0; i < 12; ++i) {
                   ucg_group_h group = job.make_group(me.group_params());
                   Sum sum(job, 10, [] {});
                   sum.run(group, i);
@@ -332,7 +334,7 @@ struct Handed {
 
     Sum sum;
     ucg_coll_h request = nullptr;
-    std::atomic<int> started = 0; ///< The last round in which it was.
+    std::atomic<int> started = 0; ///< The last round in which it was started.
     std::atomic<int> ended = 0;
     std::atomic<int> told = 0; ///< How often the library called back.
 
@@ -341,7 +343,8 @@ struct Handed {
     }
 };
 
-/// Waits for it, asks about it, or drives the context until the library has told of it: by turns.
+/// Completes it in one of three ways, by round: waits for it, asks about it, or drives the context
+/// until the library has reported its end.
 void complete(Job& job, Handed& handed, int round) {
     wait_for(handed.started, round);
     switch (round % 3) {
@@ -370,7 +373,7 @@ void start(Job& job, Handed& handed, int round) {
                                     ? ucg_coll_start_cb(handed.request, Handed::tell, &handed)
                                     : ucg_coll_start(handed.request);
     job.require(status == UCG_OK || status == UCG_INPROGRESS, "start");
-    handed.told += status == UCG_OK ? 1 : 0; // Nobody is called then.
+    handed.told += status == UCG_OK ? 1 : 0; // In this case there is no callback.
     handed.started = round;
 }
 
@@ -389,7 +392,8 @@ TEST_CASE("capi: requests of one group are completed by other threads than start
                   Sum own(job, 9, [] {});
                   for (int round = 1; round <= kRounds; ++round) {
                       wait_for(mine.ended, round - 1);
-                      wait_for(turn, (round - 1) * kThreads + index); // One order on all ranks.
+                      // All ranks start them in one order.
+                      wait_for(turn, (round - 1) * kThreads + index);
                       start(job, mine, round);
                       ++turn;
                       own.run(job.group(static_cast<std::size_t>(1 + index)), round);

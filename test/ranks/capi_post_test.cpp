@@ -1,4 +1,4 @@
-// Posted collectives: the context tells each end once, however many are outstanding.
+// Posted collectives: the context reports each end once, however many are outstanding.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
-/// More than may be in progress at once.
+/// This is more than may be in progress at once.
 constexpr std::size_t kPosted = 150;
 
 struct Sum {
@@ -37,7 +37,7 @@ ucg_coll_params_t params_of(Sum& sum) {
     return params;
 }
 
-/// Posts all; those that are complete at once are not told.
+/// Posts all; the ends of those that are complete at once are not reported.
 std::string post(std::vector<Sum>& sums, unsigned& outstanding) {
     for (Sum& sum : sums) {
         sum.ended = false;
@@ -51,7 +51,8 @@ std::string post(std::vector<Sum>& sums, unsigned& outstanding) {
     return "";
 }
 
-/// The same of calls that were not prepared: a handle comes with what is not complete at once.
+/// The same with calls that were not prepared: a call that is not complete at once returns a
+/// handle.
 std::string run_or_post(ucg_group_h group, std::vector<Sum>& sums, unsigned& outstanding) {
     unsigned most = 0;
     for (Sum& sum : sums) {
@@ -99,7 +100,8 @@ std::string check(std::vector<Sum>& sums, std::uint64_t size) {
     return complaint;
 }
 
-/// Twice: what has ended may be posted again. A blocking call in between ends some of them.
+/// Posts all twice, since a collective that has ended may be posted again. A blocking call in
+/// between ends some of them.
 std::string use_group(ThreadRank& me, ucg_context_h context, ucg_group_h group) {
     std::vector<Sum> sums(kPosted);
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -1,5 +1,6 @@
 // The short path makes no system call: ranks run collectives whose plans have run before, under a
-// kernel that stops who calls it. They ask for the ends of nonblocking ones, so that nobody sleeps.
+// kernel that ends a process which makes one. They ask for the ends of nonblocking collectives, so
+// no rank sleeps.
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -25,12 +26,12 @@ using ucg::test::ForkedRank;
 using ucg::test::RankResult;
 
 constexpr std::chrono::seconds kLimit(60);
-constexpr std::uint64_t kLengths[] = {1, 40, 1000, 8000}; // In numbers, of each block.
+constexpr std::uint64_t kLengths[] = {1, 40, 1000, 8000}; // The numbers of elements of each block.
 constexpr std::uint64_t kLongest = 8000;
 constexpr ucg_coll_type_t kTypes[] = {UCG_COLL_BARRIER,   UCG_COLL_BCAST,     UCG_COLL_REDUCE,
                                       UCG_COLL_ALLREDUCE, UCG_COLL_ALLGATHER, UCG_COLL_ALLTOALL};
 
-/// Tells which call it was. All of this is allowed to a handler.
+/// Reports which call it was. A signal handler may make all of these calls.
 void tell(int /*signal*/, siginfo_t* info, void* /*context*/) {
     std::array<char, 32> text{};
     std::snprintf(text.data(), text.size(), "system call %d\n", info->si_syscall);
@@ -42,7 +43,7 @@ class Member {
   public:
     explicit Member(const ForkedRank& rank)
         : ranks_(static_cast<std::uint64_t>(rank.size())),
-          // The kernel's copies are system calls.
+          // The kernel's copies would be system calls.
           group_(rank, {{"CMA", "n"}, {"PROFILE", "builtin"}}) {}
     ~Member() {
         for (ucg_coll_h call : calls_) {
@@ -52,7 +53,7 @@ class Member {
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
 
-    /// All collectives of all lengths, prepared.
+    /// Prepares all collectives of all lengths.
     bool prepare() {
         for (const ucg_coll_type_t type : kTypes) {
             for (const std::uint64_t length : kLengths) {
@@ -81,7 +82,7 @@ class Member {
         for (ucg_coll_h call : calls_) {
             ucg_status_t status = ucg_coll_start(call);
             while (status == UCG_INPROGRESS) {
-                sched_yield(); // This test's own.
+                sched_yield(); // This call is the test's own.
                 ucg_context_progress(group_.context);
                 status = ucg_coll_test(call);
             }
@@ -100,7 +101,7 @@ class Member {
     std::vector<ucg_coll_h> calls_;
 };
 
-/// Ends without its exit handlers, which call the system.
+/// Ends the process without its exit handlers, which make system calls.
 [[noreturn]] void end(const char* complaint) {
     static_cast<void>(!write(STDERR_FILENO, complaint, std::strlen(complaint)));
     _exit(*complaint == '\0' ? 0 : 1);
@@ -114,7 +115,7 @@ TEST_CASE("capi quiet: collectives whose plans have run make no system call", "[
     const auto results = fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
         Member member(rank);
         bool good = member.prepare();
-        // Messages of a ring go to other places of it as long as it has not come round.
+        // The messages go to new places of a ring until it has gone round once.
         for (int round = 0; round < 1000 && good; ++round) {
             good = member.run();
         }

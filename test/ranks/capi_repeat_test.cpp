@@ -1,4 +1,4 @@
-// ucg_coll_repeat, ucg_coll_restart: a prepared collective with other buffers, on the short path
+// ucg_coll_repeat and ucg_coll_restart: a prepared collective with other buffers, on the short path
 // and off it.
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 using ucg::test::run_thread_ranks;
 using ucg::test::ThreadRank;
 
-constexpr int kRounds = 120; // Several times round the flag slots.
+constexpr int kRounds = 120; // These go several times around the flag slots.
 
 ucg_coll_params_t sum_of(std::uint64_t count) {
     ucg_coll_params_t params = {};
@@ -37,7 +37,7 @@ void add(void* offset, const void* left, const void* right, void* target, std::s
     }
 }
 
-/// Restarts it and waits for the end: by itself, or as one of those that are polled for.
+/// Restarts the collective and waits for its end: by itself, or by polling the context for ends.
 ucg_status_t restart(ucg_context_h context, ucg_coll_h coll, const void* send, void* receive,
                      bool posts) {
     ucg_status_t status = ucg_coll_restart(coll, send, receive);
@@ -59,8 +59,8 @@ ucg_status_t restart(ucg_context_h context, ucg_coll_h coll, const void* send, v
     return end.user_data == &status ? end.status : UCG_ERR_INTERNAL;
 }
 
-/// Sums of `count` elements, each round in other memory. Some ranks repeat what they have prepared,
-/// or restart it, the others run each call anew. Says what was wrong, or nothing.
+/// Sums of `count` elements, each round in other memory. Some ranks repeat or restart what they
+/// have prepared, the others make each call anew. Returns what was wrong, or nothing.
 std::string sums(ThreadRank& me, ucg_context_h context, ucg_group_h group, std::uint64_t count,
                  bool own_operator) {
     const std::int64_t size = me.meeting->size();
@@ -105,7 +105,8 @@ std::string sums(ThreadRank& me, ucg_context_h context, ucg_group_h group, std::
     return complaint;
 }
 
-/// Collectives in which ranks have different parts, in turn; the root runs ahead of the others.
+/// Collectives in which ranks have different roles, which change; the root runs ahead of the
+/// others.
 std::string mixture(ThreadRank& me, ucg_group_h group) {
     ucg_coll_params_t params = {};
     params.type = UCG_COLL_BCAST;
@@ -164,7 +165,7 @@ std::string repeat_all(ThreadRank& me, const char* transports) {
     return complaint;
 }
 
-/// What is written to standard error while it lives goes to a file of its own.
+/// While it lives, what is written to standard error goes to a file.
 class StandardError {
   public:
     StandardError() : before_(dup(STDERR_FILENO)), file_(std::tmpfile()) {
@@ -177,7 +178,7 @@ class StandardError {
     StandardError(const StandardError&) = delete;
     StandardError& operator=(const StandardError&) = delete;
 
-    /// All of it, once.
+    /// Returns all of the text, once.
     std::string end() {
         if (before_ >= 0) {
             dup2(before_, STDERR_FILENO);

@@ -1,5 +1,5 @@
-// Every collective of the C API among ranks that are threads of this process: real shared memory or
-// real UCX, no MPI. Also what ThreadSanitizer looks at.
+// Every collective of the C API among ranks that are threads of this process, over real shared
+// memory or real UCX and without MPI. ThreadSanitizer checks it as well.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -26,7 +26,7 @@ using ucg::test::ThreadRank;
 
 using Settings = std::vector<std::pair<const char*, const char*>>;
 
-/// A rank's context and group, gone at the end of the scope.
+/// A rank's context and group, which are destroyed at the end of the scope.
 class Job {
   public:
     Job(ThreadRank& me, const Settings& settings) : me_(me) {
@@ -40,7 +40,7 @@ class Job {
         status_ = add_group(groups_.emplace_back());
     }
     ~Job() {
-        me_.meeting->wait(); // Nobody leaves while a peer still waits for it.
+        me_.meeting->wait(); // No rank leaves while a peer still waits for it.
         for (ucg_group_h group : groups_) {
             if (group != nullptr) {
                 ucg_group_destroy(group);
@@ -117,7 +117,7 @@ TEST_CASE("capi: every collective over UCX", "[capi][ucx]") {
           }) == "");
 }
 
-/// What this process says on standard error while one of these lives.
+/// While it lives, it collects what this process writes to standard error.
 class StandardError {
   public:
     StandardError() : file_(memfd_create("said", 0)), before_(dup(STDERR_FILENO)) {
@@ -153,7 +153,8 @@ TEST_CASE("capi: every plan passes the proof before it is used", "[capi][verify]
     CHECK(run_thread_ranks(size, [](ThreadRank& me) {
               return run_all_collectives(me, {{"TLS", "shm"}, {"VERIFY", "y"}}, {0, 1, 37});
           }) == "");
-    // What a rank cannot know of others' blocks it assumes, and says so once.
+    // Where a rank does not know other ranks' blocks it assumes them, and says so once for each
+    // collective.
     CHECK(said.lines_with("UCG_VERIFY: ") == 5);
     for (const char* collective :
          {"allgatherv", "alltoallv", "gatherv", "scatterv", "neighbor_alltoallv"}) {
@@ -165,7 +166,8 @@ TEST_CASE("capi: nonblocking collectives overlap on two groups", "[capi][nonbloc
     CHECK(run_thread_ranks(3, [](ThreadRank& me) {
               Job job(me, {{"TLS", "shm"}});
               job.add_another_group();
-              constexpr int kCount = 100; // Beyond the window of outstanding collectives.
+              // These are more than the window of outstanding collectives.
+              constexpr int kCount = 100;
               std::vector<Case> cases;
               for (int i = 0; i < kCount; ++i) {
                   Case c{me.rank, 3, 1, static_cast<std::size_t>(1 + i * 13 % 700), false};
@@ -179,7 +181,7 @@ TEST_CASE("capi: nonblocking collectives overlap on two groups", "[capi][nonbloc
                   const ucg_status_t started = ucg_coll_start(requests[i]);
                   job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
               }
-              // Each rank waits in an order of its own.
+              // Each rank waits in its own order.
               for (int i = 0; i < kCount; ++i) {
                   const int which = (i * 37 + static_cast<int>(me.rank) * 11) % kCount;
                   job.require(ucg_coll_wait(requests[which]), "wait");
@@ -213,7 +215,8 @@ TEST_CASE("capi: a prepared collective runs again with new data", "[capi][persis
 }
 
 void concatenate(void*, const void* left, const void* right, void* target, std::size_t count) {
-    // Affine maps x -> a x + b modulo 2^32 under composition: associative, not commutative.
+    // Affine maps x -> a x + b modulo 2^32 under composition, which is associative and does not
+    // commute.
     using Map = std::array<std::uint32_t, 2>;
     for (std::size_t i = 0; i < count; ++i) {
         const Map f = static_cast<const Map*>(left)[i];
@@ -260,7 +263,7 @@ TEST_CASE("capi: a caller's operator sees its operands in rank order", "[capi][u
 
 TEST_CASE("capi: without room for shared memory all ranks step down to UCX", "[capi][step-down]") {
     CHECK(run_thread_ranks(2, [](ThreadRank& me) {
-              // One rank alone has too little: both must decide alike.
+              // Only one rank has too little memory, and both must make the same decision.
               Job job(me, {{"HEAP_SIZE", me.rank == 1 ? "4k" : "1G"}});
               job.require(job.status(), "make the group");
               ucg_group_attr_t attr = {};
@@ -294,7 +297,7 @@ TEST_CASE("capi: ranks with different settings are told what differs", "[capi][e
 }
 
 TEST_CASE("capi: ranks that name different cost profiles are told so", "[capi][errors]") {
-    // A default of its own version of the library would be the same; a file with a change is not.
+    // A file with the defaults would be the same profile, so the file has a change.
     std::string path = "/tmp/ucg-profile-XXXXXX";
     const int file = ::mkstemp(path.data());
     REQUIRE(file >= 0);
@@ -331,8 +334,9 @@ TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[cap
           }) == "");
 }
 
-/// Puts buffers of a filled case where the other ranks map them: bit 0 of `which` means what it
-/// sends, bit 1 what it receives. Until then and at the end they are the case's vectors.
+/// Puts buffers of a filled case where the other ranks map them: bit 0 of `which` stands for the
+/// send buffer, bit 1 for the receive buffer. Before and afterwards the buffers are the case's
+/// vectors.
 class InHeap {
   public:
     InHeap(ucg_context_h context, Case& c, unsigned which) : context_(context), case_(c) {
@@ -351,7 +355,7 @@ class InHeap {
     InHeap(const InHeap&) = delete;
     InHeap& operator=(const InHeap&) = delete;
 
-    /// The result, to where right() looks.
+    /// Copies the result to where right() looks.
     void fetch() {
         if (receive_ != nullptr) {
             std::memcpy(case_.receive.data(), receive_, bytes(case_.receive));
@@ -429,7 +433,8 @@ TEST_CASE("capi: ranks read one another's memory, in place or by way of windows"
 
 std::string run_overlapping(ThreadRank& me, const Settings& settings) {
     constexpr std::size_t kGroups = 3;
-    constexpr unsigned kCalls = 3 * 70; // In each group beyond the window of outstanding ones.
+    // In each group this is more than the window of outstanding collectives.
+    constexpr unsigned kCalls = 3 * 70;
     Job job(me, settings);
     while (job.group_count() < kGroups) {
         job.add_another_group();
@@ -447,13 +452,14 @@ std::string run_overlapping(ThreadRank& me, const Settings& settings) {
         job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
     }
     for (unsigned i = 0; i < kCalls && job.complaint().empty(); ++i) {
-        const unsigned which = (i * 37 + me.rank * 11) % kCalls; // An order of its own.
+        // The rank has an order of its own.
+        const unsigned which = (i * 37 + me.rank * 11) % kCalls;
         job.require(ucg_coll_wait(requests[which]), "wait");
         heap[which].fetch();
         job.require(right(cases[which]), "call " + std::to_string(which) + ": wrong result");
         ucg_coll_free(requests[which]);
     }
-    me.meeting->wait(); // What is freed now, nobody reads any longer.
+    me.meeting->wait(); // From here on no peer reads what is freed.
     return job.complaint();
 }
 

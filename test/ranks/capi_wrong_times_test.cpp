@@ -1,5 +1,5 @@
-// What is started, freed or destroyed too early is refused, and goes on as if nothing had been
-// asked.
+// A collective or group that is started, freed or destroyed too early is refused, and goes on as if
+// the call had not been made.
 #include <cstdint>
 #include <string>
 
@@ -14,7 +14,7 @@ using ucg::test::ThreadRank;
 
 void nothing(void* /*arg*/, ucg_coll_h /*coll*/, ucg_status_t /*status*/) {}
 
-/// A sum of two ranks, of which the second does not come before the first has been everywhere.
+/// A sum of two ranks. The second rank comes only after the first has made all its attempts.
 struct Sum {
     explicit Sum(ucg_group_h in) : group(in) {
         params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
@@ -30,7 +30,8 @@ struct Sum {
     Sum(const Sum&) = delete;
     Sum& operator=(const Sum&) = delete;
 
-    /// Of one that is in progress, or of whose end nothing is known.
+    /// True if all calls are refused for a collective that is in progress, or whose end is not
+    /// known yet.
     bool refuses_all() {
         unsigned looks = 0;
         return ucg_coll_start(coll) == UCG_ERR_BUSY &&

@@ -1,5 +1,5 @@
-// Long messages that both ends copy. The ranks are moved by one thread, so that who copies what is
-// certain.
+// Long messages that both ends copy. One thread plays all ranks, so it is certain which end copies
+// what.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,7 +33,7 @@ bool kernel_copies(const ShmGroup& group) {
     return group.transports[1]->single_copy_peers() + 1 == group.transports.size();
 }
 
-/// Says that there is nothing to test where the kernel copies nothing.
+/// Warns that there is nothing to test where the kernel copies nothing.
 bool kernel_refuses(const ShmGroup& group) {
     if (!kernel_copies(group)) {
         WARN("this kernel refuses process_vm_readv");
@@ -69,7 +69,7 @@ struct Transfer : Pair {
     Message recv = message(kRecv, 0, target, 0);
 };
 
-/// The same to memory that nobody may write, at first.
+/// A transfer into memory that nobody may write at first.
 struct ForbiddenTransfer : Transfer {
     static constexpr std::uint64_t kMapped = kBytes + 4096 - kBytes % 4096;
 
@@ -82,7 +82,7 @@ struct ForbiddenTransfer : Transfer {
     ForbiddenTransfer(const ForbiddenTransfer&) = delete;
     ForbiddenTransfer& operator=(const ForbiddenTransfer&) = delete;
 
-    /// The sender has tried, in vain; from now on it could.
+    /// Lets the sender try in vain; from then on it could write.
     void try_and_permit() {
         post();
         CHECK(sender().progress() == 1);
@@ -92,7 +92,7 @@ struct ForbiddenTransfer : Transfer {
     void* const memory;
 };
 
-/// A transfer after another message, by which the receiver knows that its sender copies.
+/// A transfer after another message, which lets the receiver know that its sender copies.
 struct LaterTransfer : Transfer {
     explicit LaterTransfer(const ShmOptions& options = {}) : Transfer(options) {
         std::vector<std::byte> before = numbered(kBytes);
@@ -100,7 +100,7 @@ struct LaterTransfer : Transfer {
         Message first_recv = message(kRecv, 0, target, 0);
         sender().post({&first_send, 1});
         receiver().post({&first_recv, 1});
-        for (int i = 0; i < 200; ++i) { // By the ring, where the kernel refuses.
+        for (int i = 0; i < 200; ++i) { // Where the kernel refuses, it goes by the ring.
             receiver().progress();
             sender().progress();
         }
@@ -113,7 +113,7 @@ struct LaterTransfer : Transfer {
 
 /// Two ranks, each with a message for the other; nothing is posted yet.
 struct Exchange {
-    /// All has come in the end.
+    /// Makes progress until all messages have come.
     void finish() {
         for (int i = 0; i < 200; ++i) {
             pair.sender().progress();
@@ -144,12 +144,14 @@ TEST_CASE("transport/shm: a sender copies all of what its receiver leaves to it"
         return;
     }
     transfer.sender().post({&transfer.send, 1});
-    CHECK(transfer.sender().progress() == 0); // Not before the receiver has said where to.
+    // The sender cannot copy before the receiver has said where to.
+    CHECK(transfer.sender().progress() == 0);
     transfer.receiver().post({&transfer.recv, 1});
     CHECK(transfer.recv.state == MessageState::posted);
     exhaust(transfer.sender());
     CHECK(transfer.target == transfer.source);
-    CHECK(transfer.send.state == MessageState::posted); // The receiver says when it is over.
+    // The receiver still has to say that the message is complete.
+    CHECK(transfer.send.state == MessageState::posted);
     exhaust(transfer.receiver());
     CHECK(transfer.recv.state == MessageState::done);
     exhaust(transfer.sender());
@@ -206,7 +208,7 @@ TEST_CASE("transport/shm: what is worked on next is brought by the receiver alon
     }
     transfer.recv.sender_help = transport::SenderHelp::unwanted;
     transfer.post();
-    CHECK(transfer.recv.state == MessageState::done); // It was not opened for the sender.
+    CHECK(transfer.recv.state == MessageState::done); // The message was not opened for the sender.
     CHECK(transfer.target == transfer.source);
 }
 
@@ -221,7 +223,7 @@ TEST_CASE("transport/shm: what two ranks exchange its senders copy, each in one 
     first.post({&exchange.sends[0], 1});
     first.post({&exchange.recvs[0], 1});
     second.post({&exchange.sends[1], 1});
-    second.post({&exchange.recvs[1], 1}); // Says where to.
+    second.post({&exchange.recvs[1], 1}); // This says where to copy.
     first.progress();
     CHECK(exchange.targets[1] == exchange.sources[0]);
     CHECK(exchange.targets[0] == test::filled(kBytes, 0));
@@ -239,7 +241,7 @@ TEST_CASE("transport/shm: a rank that sends and does not say where to is not awa
     transport::ShmTransport& first = exchange.pair.sender();
     transport::ShmTransport& second = exchange.pair.receiver();
     first.post({&exchange.sends[0], 1});
-    second.post({&exchange.sends[1], 1}); // It will receive when this has left.
+    second.post({&exchange.sends[1], 1}); // Rank 1 will receive when its message has left.
     first.post({&exchange.recvs[0], 1});
     CHECK(first.progress() == 0);
     for (int i = 0; i < 2000 && exchange.recvs[0].state != MessageState::done; ++i) {
@@ -261,7 +263,7 @@ TEST_CASE("transport/shm: a receiver says ahead where a message goes, and its se
     transfer.receiver().post({&transfer.recv, 1});
     transfer.sender().post({&transfer.send, 1});
     exhaust(transfer.sender());
-    CHECK(transfer.target == transfer.source); // And the receiver was elsewhere.
+    CHECK(transfer.target == transfer.source); // The receiver made no progress meanwhile.
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
     CHECK(transfer.recv.state == MessageState::done);
@@ -293,7 +295,8 @@ TEST_CASE("transport/shm: another message than the one that was awaited goes now
     transfer.receiver().post({&other_recv, 1});
     CHECK(other_recv.state == MessageState::done);
     CHECK(other_target == other_source);
-    exhaust(transfer.sender()); // After its RTS a message stays there until it is asked for.
+    // After its RTS a message stays with the sender until it is asked for.
+    exhaust(transfer.sender());
     CHECK(other_send.state == MessageState::done);
 }
 
@@ -307,12 +310,12 @@ TEST_CASE("transport/shm: of two that are awaited the second may come first, and
     std::vector<std::byte> other_target = test::filled(kBytes, 0);
     Message other_send = message(kSend, 1, other_source, 2);
     Message other_recv = message(kRecv, 0, other_target, 2);
-    transfer.receiver().post({&transfer.recv, 1}); // Opened ahead.
+    transfer.receiver().post({&transfer.recv, 1}); // The message is opened ahead of its RTS.
     transfer.receiver().post({&other_recv, 1});
     transfer.sender().post({&other_send, 1});
     exhaust(transfer.sender());
     CHECK(other_target == test::filled(kBytes, 0));
-    transfer.receiver().progress(); // Opens the message once more.
+    transfer.receiver().progress(); // This opens the message once more.
     exhaust(transfer.sender());
     transfer.sender().post({&transfer.send, 1});
     for (int i = 0; i < 200; ++i) {
@@ -374,7 +377,7 @@ TEST_CASE("transport/shm: a receiver that fails takes back what it opened ahead"
     transfer.receiver().post({&transfer.recv, 1});
     if (begun) {
         transfer.sender().post({&transfer.send, 1});
-        CHECK(transfer.sender().progress() == 1); // One piece.
+        CHECK(transfer.sender().progress() == 1); // The sender copies one piece.
     }
     transfer.receiver().abandon();
     CHECK(transfer.recv.state == MessageState::failed);
@@ -446,11 +449,12 @@ TEST_CASE("transport/shm: a target that nobody can write fails the receiver", "[
         return;
     }
     transfer.post();
-    CHECK(transfer.sender().progress() == 1); // It tried, and has told.
+    // The sender tried to copy, and has reported the failure.
+    CHECK(transfer.sender().progress() == 1);
     exhaust(transfer.receiver());
     CHECK(transfer.recv.state == MessageState::failed);
     CHECK(transfer.receiver().status().code() == Code::io_error);
-    CHECK(transfer.sender().progress() == 0); // Nothing more is to be had.
+    CHECK(transfer.sender().progress() == 0); // There is nothing more to copy.
 }
 
 TEST_CASE("transport/shm: what its sender could not write the receiver copies itself",
@@ -460,7 +464,7 @@ TEST_CASE("transport/shm: what its sender could not write the receiver copies it
         return;
     }
     transfer.try_and_permit();
-    CHECK(transfer.sender().progress() == 0); // It does not try again.
+    CHECK(transfer.sender().progress() == 0); // The sender does not try again.
     exhaust(transfer.receiver());
     exhaust(transfer.sender());
     CHECK(transfer.recv.state == MessageState::done);
@@ -480,7 +484,7 @@ TEST_CASE("transport/shm: what a sender did not push before is not awaited when 
     REQUIRE(transfer.recv.state == MessageState::done);
     Message late = message(kRecv, 0, transfer.target, 1);
     transfer.receiver().post({&late, 1});
-    transfer.receiver().abandon(); // Ends.
+    transfer.receiver().abandon(); // This ends the receive.
     CHECK(late.state == MessageState::failed);
 }
 

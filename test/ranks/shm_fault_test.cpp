@@ -1,4 +1,4 @@
-// What the node heap leaves behind when its processes are killed: nothing.
+// Killed processes leave nothing of the node heap behind.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -28,13 +28,13 @@ using transport::ShmTransport;
 
 constexpr std::size_t kRanks = 3;
 
-/// Shared with the children, before any of them has a heap.
+/// Memory shared with the children from before any of them has a heap.
 struct Board {
     std::array<std::atomic<int>, kRanks> stage;
     std::array<ShmAddress, kRanks> address;
 };
 
-/// Files of the node heap's: other programs make theirs at any time.
+/// The node heap's files only: other programs create files at any time.
 std::set<std::string> files_of_heaps() {
     std::set<std::string> names;
     DIR* folder = ::opendir("/dev/shm");
@@ -48,7 +48,7 @@ std::set<std::string> files_of_heaps() {
     return names;
 }
 
-/// Whether the socket of a heap is bound in this network namespace.
+/// Is the socket of a heap bound in this network namespace?
 bool socket_exists(const shm::Token& token) {
     std::ifstream sockets("/proc/net/unix");
     for (std::string line; std::getline(sockets, line);) {
@@ -65,7 +65,7 @@ void await_stage(const std::atomic<int>& stage, int wanted) {
     }
 }
 
-/// Connects, tells so, and then sends to everyone for ever.
+/// Connects, reports it, and then sends to all others for ever.
 [[noreturn]] void live(Board& board, std::size_t self) {
     auto heap = shm::Heap::create({std::uint64_t{1} << 26});
     const std::vector<Rank> ranks = {0, 1, 2};
@@ -129,7 +129,7 @@ TEST_CASE("shm: nothing is left when ranks are killed", "[fault][shm]") {
         CHECK_FALSE(socket_exists(board.address[i].heap.token));
     }
     for (std::size_t i = killed_first; i < kRanks; ++i) {
-        // The survivors go on: a dead peer's memory stays mapped.
+        // The survivors go on, since a dead peer's memory stays mapped.
         ::usleep(20000);
         CHECK(::waitpid(children[i], nullptr, WNOHANG) == 0);
         CHECK(socket_exists(board.address[i].heap.token));

@@ -1,5 +1,5 @@
 // Flag slots of the shared-memory transport: what the ranks of a group share by them, and how ranks
-// that run different collectives learn of it. Ranks are all in this thread, or processes.
+// that run different collectives find out. The ranks are all in this thread, or they are processes.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -42,7 +42,7 @@ std::vector<std::byte> bytes_at(const std::byte* data, std::size_t bytes) {
     return std::vector<std::byte>(data, data + bytes);
 }
 
-/// Often enough that whatever waits in vain has compared what it waits for.
+/// So many looks that a rank which waits in vain has compared what it waits for.
 constexpr int kLooks = 3 * static_cast<int>(transport::kPollsInVain);
 
 bool shared_at_last(const Group& group, std::size_t rank, const FlagSlotSequence& which,
@@ -87,7 +87,7 @@ TEST_CASE("transport/shm: a rank that gets no memory for what peers read exposes
         options.staging_bytes = kStaging;
         const Group group(std::vector<ShmOptions>(2, options));
         if (!shm::backs_pages() || !test::refuse_advice(kPopulateWrite, ENOMEM)) {
-            return ""; // There the memory was there from the start.
+            return ""; // Without backs_pages() the memory was there from the start.
         }
         if (group.transports[0]->expose(0, {}, kStaging)) {
             return "exposes what there is no memory for";
@@ -100,8 +100,8 @@ TEST_CASE("transport/shm: a rank that gets no memory for what peers read exposes
 
 namespace {
 
-/// What body(group) finds wrong in a process that gets no memory for rings any more; rank 0 has one
-/// with the last rank.
+/// What body(group) finds wrong in a process that gets no more memory for rings. Rank 0 already has
+/// a ring with the last rank.
 template <typename Body>
 std::string without_rings(std::size_t ranks, Body body) {
     constexpr std::uint32_t kPopulateWrite = 23; // MADV_POPULATE_WRITE, newer than some headers.
@@ -206,7 +206,8 @@ TEST_CASE("transport/shm: who has shared may leave, and its memory waits for tho
           "[ranks][shm][flag_slots]") {
     Group group(first_ranks(3), {});
     const auto data = filled(GENERATE(8U, 4096U), 3);
-    const std::size_t leaves = GENERATE(0U, 2U); // The first rank's memory has all lines.
+    // The first rank's memory holds the lines of all ranks.
+    const std::size_t leaves = GENERATE(0U, 2U);
     const std::size_t reads = 1;
     for (const auto& transport : group.transports) {
         transport->establish();
@@ -216,7 +217,8 @@ TEST_CASE("transport/shm: who has shared may leave, and its memory waits for tho
     group.transports[leaves].reset();
     CHECK(group.heaps[leaves]->free_bytes() == free_before);
     const bool ends = GENERATE(false, true);
-    if (ends) { // Its mapping serves the readers, who are threads of the same process.
+    // The readers are threads of the same process, so the reader's own mapping serves them.
+    if (ends) {
         group.heaps[leaves].reset();
     }
     const std::byte* seen =
@@ -386,7 +388,7 @@ TEST_CASE("transport/shm: who sleeps finds a disagreement in few looks, whatever
 TEST_CASE("transport/shm: pages of what a group has shared are not kept with its memory",
           "[ranks][shm][flag_slots]") {
     if (!shm::backs_pages()) {
-        return; // They were there from the start.
+        return; // The pages were there from the start.
     }
     Group group(first_ranks(2), {});
     for (const auto& transport : group.transports) {
@@ -450,7 +452,7 @@ TEST_CASE("transport/shm: a message awaited from a peer that shares is a disagre
 
 namespace {
 
-/// One process of a group that waits for flag slots alone, asleep.
+/// One process of a group that sleeps while it waits for flag slots only.
 class Sleepy {
   public:
     Sleepy(const test::ForkedRank& rank, std::uint64_t seed) : rank_(rank), seed_(seed) {
@@ -480,7 +482,8 @@ class Sleepy {
     }
 
   private:
-    /// All ranks now and then; else one for a while, which gets ahead of those that only read.
+    /// Whether a rank shares: now and then all do; else one does for a while and gets ahead of
+    /// those that only read.
     bool shares(std::uint64_t number, Rank rank) const {
         return (number + seed_) % 8 == 0 ||
                (number / 64) % static_cast<std::uint64_t>(rank_.size()) ==
@@ -514,13 +517,13 @@ class Sleepy {
         return {};
     }
 
-    /// Sleeps until it is so; false if a nap but the first ended by the clock.
+    /// Sleeps until the condition holds; false if a nap other than the first ended by its time-out.
     template <typename Condition>
     bool await(Condition condition) {
         shm::Sleeper& sleeper = *heap_->sleeper().value();
         bool seen = condition();
         transport_->sleeping(seen ? 0 : 1);
-        announced_ = {}; // What stands from before did not follow this.
+        announced_ = {}; // An earlier announcement did not follow this look.
         while (!seen) {
             announced_ = sleeper.announce(
                 transport_->stuck() ? shm::Awaits::both : shm::Awaits::message, announced_);

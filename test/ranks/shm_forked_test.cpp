@@ -202,7 +202,7 @@ TEST_CASE("transport/shm: groups come and go on one heap", "[ranks][shm]") {
     ShmOptions options;
     options.rings_at_first = GENERATE(0U, 16U);
     require_all_ok(test::fork_ranks(3, 60s, [&](const test::ForkedRank& rank) -> std::string {
-        // Room for two groups at a time, so that memory must come back and be zero again.
+        // There is room for two groups at a time, so memory must be given back and be zero again.
         Node node(rank, options, 4 << 20);
         test::Pattern pattern;
         pattern.rank_count = 3;

@@ -12,7 +12,7 @@
 
 namespace ucg::test {
 
-/// Transports go before heaps.
+/// The transports must be destroyed before the heaps.
 struct ShmGroup {
     std::vector<std::unique_ptr<shm::Heap>> heaps;
     std::vector<std::unique_ptr<transport::ShmTransport>> transports;
@@ -21,7 +21,7 @@ struct ShmGroup {
         make(ranks, std::vector<transport::ShmOptions>(ranks.size(), options));
     }
 
-    /// With options of each rank's own.
+    /// Makes a group in which each rank has its own options.
     explicit ShmGroup(const std::vector<transport::ShmOptions>& options) {
         std::vector<Rank> ranks(options.size());
         std::iota(ranks.begin(), ranks.end(), 0);

@@ -1,5 +1,5 @@
 // How the shared-memory transport divides units among ranks that help one another: entries that are
-// used again, ranks that give up or are killed while a unit of theirs is owed.
+// used again, and ranks that give up or are killed while they owe a unit.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -24,9 +24,9 @@ using transport::ShmAddress;
 using transport::ShmTransport;
 using State = transport::Help::State;
 
-constexpr std::uint32_t kEntries = 64; ///< As many as ShmOptions has them outstanding.
+constexpr std::uint32_t kEntries = 64; ///< As many as ShmOptions allows to be outstanding.
 
-/// A part of rank 0 that names the first two ranks.
+/// A part of rank 0 that names ranks 0 and 1.
 const std::vector<HelpedPart> kParts = {{0, 0, 2, {0, 1}}};
 
 HelpedCall call_of(std::uint32_t sequence) {
@@ -36,7 +36,7 @@ HelpedCall call_of(std::uint32_t sequence) {
     return call;
 }
 
-/// Does what there is of the part, and ends.
+/// Does all units of the part and ends the collective.
 void finish(std::span<Help* const> ranks, std::uint32_t sequence) {
     for (std::uint64_t i = 0; i < kParts[0].units; ++i) {
         REQUIRE(ranks[1]->look(kParts[0], sequence) == State::ready);
@@ -67,7 +67,7 @@ TEST_CASE("transport/shm: a beginning of long ago is none of a later collective'
         CHECK(ranks[1]->look(kParts[0], sequence) == State::waits);
         ranks[0]->begin(call_of(sequence));
         finish(ranks, sequence);
-        // The owner goes on while the other one still computes.
+        // The owner goes on while the other rank still computes.
         sequence += kEntries;
         ranks[0]->begin(call_of(sequence));
         ranks[1]->begin(call_of(sequence));
@@ -90,7 +90,7 @@ TEST_CASE("transport/shm: a beginning of long ago is none of a later collective'
 TEST_CASE("transport/shm: who lags has not begun what others have", "[ranks][shm][help]") {
     test::ShmGroup group(first_ranks(3), {});
     // Rank 1's part of the first collective is over without rank 2, which comes when rank 1 has
-    // begun the one that uses the entries next.
+    // already begun the next collective that uses the entries.
     const HelpedPart of_last = {2, 0, 2, {0, 1, 2}};
     HelpedCall next = call_of(kEntries);
     next.parts = {&of_last, 1};
@@ -123,7 +123,7 @@ TEST_CASE("transport/shm: who gives up waits for the unit that another has taken
         group.transports[0]->abandon();
         ended = true;
     });
-    while (ranks[1]->look(kParts[0], 0) == State::ready) { // Until the word is closed.
+    while (ranks[1]->look(kParts[0], 0) == State::ready) { // The loop ends when the word is closed.
         std::this_thread::yield();
     }
     CHECK(ranks[1]->look(kParts[0], 0) == State::broken);
@@ -139,7 +139,8 @@ TEST_CASE("transport/shm: bytes that are not there fail who would copy them",
     const bool writes = GENERATE(false, true);
     test::ShmGroup group(first_ranks(2), {});
     if (!group.transports[1]->reaches_all()) {
-        return; // Then the owner is asked for them.
+        // The ranks do not map one another's memory, so the owner would be asked for the bytes.
+        return;
     }
     std::array<std::byte, 64> here = {};
     void* const nowhere =
@@ -175,20 +176,21 @@ TEST_CASE("transport/shm: whether peers get at a buffer is found out for each ca
     REQUIRE(memory != MAP_FAILED);
     Help& help = *group.transports[0]->help();
     CHECK(help.reached(static_cast<std::byte*>(memory), kBytes));
-    REQUIRE(::mprotect(memory, kBytes, PROT_NONE) == 0); // As if a driver had mapped it.
+    // This memory stands for memory that a driver has mapped.
+    REQUIRE(::mprotect(memory, kBytes, PROT_NONE) == 0);
     CHECK_FALSE(help.reached(static_cast<std::byte*>(memory), kBytes));
     ::munmap(memory, kBytes);
 }
 
 namespace {
 
-/// Shared by two processes, before they have heaps.
+/// State that two processes share from before they have heaps.
 struct Rendezvous {
     std::array<std::atomic<int>, 3> stage;
     std::array<ShmAddress, 3> address;
 };
 
-/// One in memory that children see, too.
+/// The same in memory that children see, too.
 struct SharedRendezvous {
     SharedRendezvous() {
         void* const memory = ::mmap(nullptr, sizeof(Rendezvous), PROT_READ | PROT_WRITE,
@@ -266,13 +268,13 @@ TEST_CASE("transport/shm: a unit that a killed rank has taken keeps nobody waiti
     }
     CHECK(state == State::broken);
     CHECK(mine.transport->status().code() == Code::io_error);
-    mine.transport->abandon(); // Nor does it wait for the dead.
+    mine.transport->abandon(); // The rank does not wait for the dead one here either.
 }
 
 TEST_CASE("transport/shm: a killed rank is noticed by whoever looks at other parts as well",
           "[ranks][shm][help]") {
     static const std::vector<HelpedPart> kOfEach = {{0, 0, 1, {0, 1}}, {0, 1, 1, {0, 2}}};
-    const int looks = GENERATE(1, 3); // At the other part, in between.
+    const int looks = GENERATE(1, 3); // How often it looks at the other part in between.
     CAPTURE(looks);
     const SharedRendezvous shared;
     Rendezvous& rendezvous = *shared.rendezvous;
@@ -284,7 +286,7 @@ TEST_CASE("transport/shm: a killed rank is noticed by whoever looks at other par
         rendezvous.stage[2] = 3;
         ::raise(SIGKILL);
     }
-    std::unique_ptr<Member> helper; // It has taken a unit and stays away.
+    std::unique_ptr<Member> helper; // The helper has taken a unit and stays away.
     std::thread joins([&] { helper = std::make_unique<Member>(rendezvous, 1, 3, kOfEach); });
     Member mine(rendezvous, 0, 3, kOfEach);
     joins.join();
@@ -330,7 +332,7 @@ TEST_CASE("transport/shm: who gives up because of a killed rank waits for the li
         mine.transport->abandon();
         ended = true;
     });
-    ::usleep(50'000); // If it does not wait, it has ended by then.
+    ::usleep(50'000); // If abandon() does not wait, it has returned by then.
     CHECK_FALSE(ended.load());
     helper->transport->help()->unit_done(kOfAll[0], 0);
     gives_up.join();
@@ -349,7 +351,7 @@ TEST_CASE("transport/shm: a number of another PID namespace tells of no death",
             ::_exit(0);
         }
         const pid_t inside = ::fork();
-        if (inside == 0) { // There the number of the process outside is nobody's.
+        if (inside == 0) { // In the inner namespace no process has the number of the outer one.
             Member mine(rendezvous, 1);
             Help& help = *mine.transport->help();
             const bool taken = help.take(kParts[0], 0) && help.take(kParts[0], 0);

@@ -1,5 +1,5 @@
-// A rank that has failed gives its caller the buffers back, of which it had told peers where they
-// are: nobody takes what it finds there afterwards for the message.
+// A rank that has failed gives its caller's buffers back, although it had told peers where they
+// are: no peer may take what it finds there afterwards for the message.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -18,19 +18,20 @@ using transport::MessageState;
 using transport::ShmOptions;
 
 constexpr std::uint64_t kBytes = std::uint64_t{3} << 20;
-constexpr std::uint64_t kManyBytes = std::uint64_t{20} << 20; ///< More than one look reads.
+constexpr std::uint64_t kManyBytes = std::uint64_t{20} << 20; ///< This is more than one look reads.
 constexpr int kSent = 1;
 constexpr int kOther = 2;
-/// Fewer than after how many a rank that waits in vain looks whether the group is lost.
+/// These are fewer turns than after which a rank that waits in vain checks whether the group is
+/// lost.
 constexpr int kTurns = 100;
 
-/// Two ranks, moved by one thread.
+/// Two ranks, which one thread plays.
 struct Pair {
     explicit Pair(const ShmOptions& options = {}) : group(test::first_ranks(2), options) {}
 
     transport::ShmTransport& sender() { return *group.transports[0]; }
     transport::ShmTransport& receiver() { return *group.transports[1]; }
-    /// Says that there is nothing to test where the kernel copies nothing.
+    /// Warns that there is nothing to test where the kernel copies nothing.
     bool kernel_copies() {
         const bool copies = receiver().single_copy_peers() > 0;
         if (!copies) {
@@ -44,7 +45,7 @@ struct Pair {
             receiver().progress();
         }
     }
-    /// And the caller uses the buffer for something else.
+    /// The sender fails, and its caller uses the buffer for something else.
     void sender_fails(std::span<std::byte> buffer) {
         sender().abandon();
         std::ranges::fill(buffer, static_cast<std::byte>(kOther));
@@ -125,7 +126,7 @@ TEST_CASE("transport/shm: what lies in the memory of a rank that fails is not re
     std::ranges::fill(source, static_cast<std::byte>(kSent));
     auto target = test::filled(kBytes, 0);
     Message send = message(kSend, 1, target, 0);
-    send.data = source.data(); // As long.
+    send.data = source.data(); // It is as long as the other buffer.
     Message recv = message(kRecv, 0, target, 0);
     recv.read_on_arrival = in_place;
     recv.sender_help = transport::SenderHelp::unwanted;

@@ -19,9 +19,9 @@ struct Pattern {
     std::uint64_t seed = 1;
     Rank rank_count = 2;
     std::uint32_t sequences = 8;         ///< Collectives outstanding at once.
-    std::uint32_t messages_per_pair = 4; ///< At most, of each sequence.
+    std::uint32_t messages_per_pair = 4; ///< The maximum for each sequence.
     std::vector<std::uint64_t> sizes = {0, 1, 8, 40, 41, 64, 4096};
-    bool receive_in_order = false;      ///< Else early arrivals happen.
+    bool receive_in_order = false;      ///< Otherwise some messages arrive early.
     std::uint32_t slow_receiver_us = 0; ///< Sleep between a receiver's posts: back pressure.
 };
 

@@ -1,6 +1,6 @@
-// A kernel that copies between ranks at first and refuses later: messages whose RTS was sent then
-// come another way. The refusal is one that this process has noted itself, at the moment that is to
-// be tested; test/mpi/forbidden.c has real ones.
+// A kernel that copies between ranks at first and refuses later: messages whose RTS was sent before
+// must come another way. Here a process notes the refusal itself, at the moment that is to be
+// tested; test/mpi/forbidden.c has real refusals.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -38,7 +38,7 @@ bool kernel_copies() {
     return copies;
 }
 
-/// What that rank may do with the memory of all others, which are this process.
+/// What that rank may do with the memory of all others, which is memory of this process.
 shm::PeerAccess& access_of(ShmGroup& group, std::size_t rank) {
     return group.heaps[rank]->access_to(shm::own_access_ticket());
 }
@@ -94,7 +94,8 @@ struct Stream {
     std::vector<Message> recvs;
 };
 
-/// A message of that length leaves by the ring, whoever looks at it: no RTS is sent.
+/// Checks that a message of that length leaves by the ring, without an RTS, even though no rank
+/// receives yet.
 void check_by_ring(ShmGroup& group, std::uint32_t sequence) {
     Stream next(group, 1, 100'000, sequence);
     next.send(0);
@@ -132,7 +133,7 @@ TEST_CASE("transport/shm: what the kernel does not find at its sender's is sent"
         group.transports[1]->post({&recvs[1], 1});
         group.transports[1]->progress();
     }
-    // Only its owner has it, as secret memory, while the receiver tries.
+    // Like secret memory, it can be read by no other rank while the receiver tries.
     REQUIRE(::mprotect(memory, kMapped, PROT_NONE) == 0);
     group.transports[1]->post({&recvs[0], 1});
     for (int i = 0; i < 10; ++i) {
@@ -174,7 +175,8 @@ TEST_CASE("transport/shm: what a receiver cannot read any more is sent", "[ranks
     } else if (when == all_read) {
         settle(group);
     }
-    const bool read = stream.recvs[0].state == MessageState::done; // A post may do that.
+    // A post alone may read the message.
+    const bool read = stream.recvs[0].state == MessageState::done;
     access_of(group, 1).refuse_reading();
     if (when == rts_sent) {
         stream.receive(0);
@@ -198,7 +200,7 @@ TEST_CASE("transport/shm: a receiver that had said ahead where a message goes de
         return;
     }
     ShmGroup group(test::first_ranks(2), {});
-    Stream before(group, 1, kBytes); // By which it knows that its sender copies.
+    Stream before(group, 1, kBytes); // This message lets the receiver know that its sender copies.
     before.send(0);
     before.receive(0);
     before.check();
@@ -207,7 +209,7 @@ TEST_CASE("transport/shm: a receiver that had said ahead where a message goes de
     const bool writes = GENERATE(false, true);
     stream.receive(0);
     if (!pushed && !writes) {
-        access_of(group, 0).refuse_writing(); // To the sender.
+        access_of(group, 0).refuse_writing(); // The refusal is reported to the sender.
     }
     stream.send(0);
     if (pushed) {
@@ -253,7 +255,7 @@ TEST_CASE("transport/shm: what is remembered and cannot be read is sent, in any 
     const bool tells = GENERATE(false, true);
     Stream stream(group, kCount, kBytes / 8);
     stream.send_all();
-    stream.receive(kCount - 1); // All others come early.
+    stream.receive(kCount - 1); // All other messages come early.
     for (int i = 0; i < 20; ++i) {
         group.transports[0]->progress();
         group.transports[1]->progress();
@@ -288,7 +290,8 @@ TEST_CASE("transport/shm: what lies in the sender's segment is read as before, a
     stream.send_all();
     access_of(group, 1).refuse_reading();
     std::vector<std::byte> target(kBytes);
-    // More than there are marks, and with those of the declined ones outstanding at first.
+    // There are more messages than marks, and at first the marks of the declined ones are still in
+    // use.
     for (std::uint32_t i = 0; i < 1000; ++i) {
         Message send = message(kSend, 1, target, 100 + i);
         Message recv = message(kRecv, 0, target, 100 + i);
@@ -363,10 +366,10 @@ TEST_CASE("transport/shm: a crowd of messages while one rank after the other is 
 
 namespace {
 
-/// A part of rank 0 that names both.
+/// A part of rank 0 that names both ranks.
 const std::vector<HelpedPart> kParts = {{0, 0, 2, {0, 1}}};
 
-/// Both ranks have begun.
+/// Two ranks that have begun a collective in which they help each other.
 struct Helped {
     Helped() {
         for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -388,7 +391,8 @@ struct Helped {
     std::vector<HelpedCall> calls = std::vector<HelpedCall>(2);
 };
 
-/// Tries it until the owner, who moves in between, has done it; nothing if it never does.
+/// Attempts it until the owner, which makes progress in between, has done it. Returns how many
+/// attempts failed; nothing if it never succeeds.
 template <typename Try>
 std::optional<int> tries(ShmGroup& group, std::size_t owner, Try attempt) {
     for (int i = 0; i < 1000; ++i) {
@@ -424,7 +428,7 @@ TEST_CASE("transport/shm: who helps and gets at nothing has its owner copy",
           }).has_value());
     CHECK(std::equal(here.begin(), here.end(), pair.outputs[1].begin() + kOffset));
     CHECK(pair.outputs[1][kOffset - 1] == std::byte{0});
-    CHECK(pair.group.transports[1]->progress() == 0); // It copies nothing again.
+    CHECK(pair.group.transports[1]->progress() == 0); // The owner does not copy it again.
     pair.help(0).unit_done(kParts[0], 3);
     // The part's owner goes on like that, another does not.
     CHECK(pair.help(0).look(kParts[0], 3) == Help::State::ready);
@@ -456,7 +460,7 @@ TEST_CASE("transport/shm: who gives up does not wait for what it has asked itsel
     const std::size_t first = GENERATE(0U, 1U);
     if (first == 0) {
         pair.group.transports[0]->abandon();
-        pair.help(0).unit_done(kParts[0], 3); // It was given back.
+        pair.help(0).unit_done(kParts[0], 3); // The unit was given back.
         CHECK(pair.help(1).look(kParts[0], 3) == Help::State::broken);
         pair.group.transports[1]->abandon();
     } else {

@@ -1,6 +1,6 @@
 // What a group of many processes of one host costs in all, once each has read a little of what all
-// others let it read: pages of their heaps, page tables, and the time until they know one another.
-// It prints what it finds.
+// others let it read: pages of their heaps, page tables, and the time until they have met. The test
+// prints the figures.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,14 +29,15 @@ using namespace std::chrono_literals;
 using transport::ShmAddress;
 using transport::ShmTransport;
 
-/// What the processes tell of themselves.
+/// The figures that the processes report.
 struct Cost {
     std::atomic<std::uint64_t> table_bytes;
     std::atomic<std::uint64_t> page_bytes;
-    /// Once each pair has had messages.
+    /// These are taken once each pair has exchanged messages.
     std::atomic<std::uint64_t> pairs_table_bytes;
     std::atomic<std::uint64_t> pairs_page_bytes;
-    /// When the last rank was so far: what comes before is the test's own exchange.
+    /// The times at which the last rank had got that far. What comes before began_ns is the test's
+    /// own exchange.
     std::atomic<std::int64_t> began_ns;
     std::atomic<std::int64_t> met_ns;
     std::atomic<std::int64_t> exchanged_ns;
@@ -53,7 +54,7 @@ std::uint64_t page_table_bytes() {
     return 0;
 }
 
-/// Of the file that all heaps lie in, whoever has written them.
+/// The memory of the file that holds all heaps, whichever process has written it.
 std::uint64_t heap_bytes() {
     std::uint64_t bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -90,11 +91,11 @@ void note_latest(std::atomic<std::int64_t>& latest_ns) {
 
 transport::ShmOptions scale_options() {
     transport::ShmOptions options;
-    options.staging_bytes = std::uint64_t{1} << 20; // As much as ranks have unless they are told.
+    options.staging_bytes = std::uint64_t{1} << 20; // This is the default of each rank.
     return options;
 }
 
-/// A barrier by the flag slots, and a message around the ring of ranks.
+/// Runs a barrier by flag slots, and passes a message around the ring of ranks.
 bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
     const transport::FlagSlotSequence sequence = {0, 0, 0};
     if (!transport.flag_slots()->share(sequence, nullptr, 0)) {
@@ -127,9 +128,9 @@ bool talk(ShmTransport& transport, const test::ForkedRank& rank) {
     return received == messages[1].peer;
 }
 
-constexpr std::uint64_t kBlockBytes = 256; // More than fits into a line.
+constexpr std::uint64_t kBlockBytes = 256; // This is more than fits into a line.
 
-/// Every rank has a message for every other.
+/// Every rank sends a message to every other rank.
 bool exchange_all(ShmTransport& transport, const test::ForkedRank& rank) {
     const auto size = static_cast<std::size_t>(rank.size());
     std::vector<std::byte> sent(kBlockBytes, static_cast<std::byte>(rank.rank()));
@@ -163,7 +164,7 @@ bool exchange_all(ShmTransport& transport, const test::ForkedRank& rank) {
     });
 }
 
-/// Every rank reads what all others let it read, as an alltoall of short blocks does.
+/// Every rank reads what all others let it read, as in an alltoall of short blocks.
 bool read_all(ShmTransport& transport, const test::ForkedRank& rank) {
     constexpr std::uint32_t kSequence = 2;
     const std::span<std::byte> own = transport.staging();
@@ -189,7 +190,7 @@ bool read_all(ShmTransport& transport, const test::ForkedRank& rank) {
     return right;
 }
 
-/// As ranks make theirs that meet for the first time.
+/// Makes the heap in the way of ranks that meet for the first time.
 Result<std::unique_ptr<shm::Heap>> make_heap(const test::ForkedRank& rank, Cost& cost) {
     auto door = shm::Door::open();
     if (!door.ok()) {
@@ -207,8 +208,8 @@ Result<std::unique_ptr<shm::Heap>> make_heap(const test::ForkedRank& rank, Cost&
     return heap;
 }
 
-/// The system does not count what root's descriptors in flight are. Such a process may look at its
-/// own descriptors only if it says so.
+/// The system does not count root's descriptors in flight, so the process becomes another user.
+/// After that it may look at its own descriptors only if it makes itself dumpable.
 bool become_ordinary_user() {
     return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0 &&
                                 ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0);

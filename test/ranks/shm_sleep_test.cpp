@@ -1,5 +1,5 @@
-// Sleeping ranks between forked processes: that every wake-up comes by the doorbell, and what a
-// waiting rank costs.
+// Sleeping ranks in forked processes: the doorbell brings every wake-up, and what a waiting rank
+// costs.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -32,7 +32,7 @@ using transport::ShmAddress;
 using transport::ShmOptions;
 using transport::ShmTransport;
 
-/// No nap may need it: longer than the ranks are given.
+/// This is longer than the ranks are given, so no nap may end by it.
 constexpr std::chrono::nanoseconds kForEver = 300s;
 
 void require_all_ok(const std::vector<test::RankResult>& results) {
@@ -43,7 +43,7 @@ void require_all_ok(const std::vector<test::RankResult>& results) {
     }
 }
 
-/// Two groups of all ranks on one heap, hence with one doorbell.
+/// Two groups of all ranks on one heap, which therefore share one doorbell.
 class SleepingRank {
   public:
     SleepingRank(const test::ForkedRank& rank, const ShmOptions& options)
@@ -66,7 +66,7 @@ class SleepingRank {
     ShmTransport& transport(std::size_t group) { return *transports_[group]; }
     shm::NapCounts naps() const { return sleeper_->counts(); }
 
-    /// Sleeps until all of `messages` are done, with no other rung of the ladder.
+    /// Sleeps until all of `messages` are done, without any other rung of the waiting ladder.
     void await(std::span<Message> messages) {
         while (!done(messages)) {
             const bool stuck = transports_[0]->stuck() || transports_[1]->stuck();
@@ -78,7 +78,8 @@ class SleepingRank {
         }
     }
 
-    /// From nothing, which meets peers that fall asleep, to long enough for them to be asleep.
+    /// Waits for a random time: from none, so that peers are just falling asleep, to long enough
+    /// for them to be asleep.
     void dawdle() {
         const std::uint64_t choice = random_() % 8;
         for (std::uint64_t i = random_() % 2000; i > 0 && choice > 1; --i) {
@@ -103,8 +104,8 @@ class SleepingRank {
     std::mt19937_64 random_;
 };
 
-/// `rounds` messages of `bytes` to the next rank and from the one before, in one group or the
-/// other, all awaited asleep.
+/// Sends `rounds` messages of `bytes` to the next rank and receives as many from the one before, in
+/// either group, and waits for all of them asleep.
 std::string circulate(SleepingRank& me, const test::ForkedRank& rank, std::uint32_t rounds,
                       std::size_t bytes) {
     std::vector<std::byte> out(bytes);
@@ -133,7 +134,7 @@ std::string none_by_the_clock(const SleepingRank& me) {
     return naps.timed_out == 0 ? "" : "a wake-up was lost";
 }
 
-/// A host that has so many things to do, one at each call.
+/// A host that has so many things to do and does one at each call.
 struct Host {
     unsigned left = 0;
     unsigned calls = 0;
@@ -178,7 +179,7 @@ std::chrono::microseconds cpu_time() {
            std::chrono::microseconds(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/// All ranks on one processor: they outnumber it.
+/// Binds all ranks to one processor, so that they outnumber it.
 void bind_to_first_cpu() {
     cpu_set_t allowed;
     UCG_ASSERT(::sched_getaffinity(0, sizeof(allowed), &allowed) == 0);
@@ -217,7 +218,7 @@ TEST_CASE("capi: each blocking call drives the host, a barrier until it is done"
         for (int round = 0; round < 50; ++round) {
             host = {10, 0};
             for (int i = 0; i < 8 + 10; ++i) {
-                // Whoever comes last has its result at once, and never waits.
+                // The rank that comes last has its result at once and never waits.
                 if (round % rank.size() == rank.rank()) {
                     ::usleep(50);
                 }
@@ -255,7 +256,8 @@ TEST_CASE("shm/doorbell: senders that sleep on a full ring are woken for room", 
         options.depth = 2;
         options.slot_bytes_min = options.slot_bytes_max = 64;
         SleepingRank me(rank, options);
-        std::string error = circulate(me, rank, 100, 16384); // 256 fragments, two in the ring.
+        // These are 256 fragments, and the ring holds two.
+        std::string error = circulate(me, rank, 100, 16384);
         rank.barrier();
         return error.empty() ? none_by_the_clock(me) : error;
     }));
@@ -266,7 +268,7 @@ TEST_CASE("capi: ranks that share a processor leave it alone while one is late",
     require_all_ok(test::fork_ranks(size, 60s, [](const test::ForkedRank& rank) -> std::string {
         bind_to_first_cpu();
         Job job(rank);
-        UCG_ASSERT(job.barrier() == UCG_OK); // What is done once is done.
+        UCG_ASSERT(job.barrier() == UCG_OK); // After this, nothing remains that is done only once.
         rank.barrier();
         const auto cpu_before = cpu_time();
         const auto before = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
-// The shared-memory transport between threads of one process, each with its own heap: the same code
-// as between processes, where a thread sanitizer can follow it.
+// The shared-memory transport between threads of one process, each with its own heap. The code is
+// the same as between processes, but a thread sanitizer can follow it.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -24,7 +24,8 @@ using transport::ShmAddress;
 using transport::ShmOptions;
 using transport::ShmTransport;
 
-/// Moves all sides in turn, in this thread, often enough for all that these tests post.
+/// Lets all ranks make progress in turn, in this thread, often enough for everything that these
+/// tests post.
 void settle(Group& group) {
     for (int i = 0; i < 200; ++i) {
         for (const auto& transport : group.transports) {
@@ -44,7 +45,8 @@ TEST_CASE("transport/shm: threads exchange random messages", "[ranks][shm]") {
     options.depth = GENERATE(2U, 16U);
     options.slot_bytes_max = 1024;
     options.single_copy_bytes_min = pattern.seed == 22 ? 64 : ~std::uint64_t{0};
-    if (pattern.seed == 23) { // By one copy while reads say so, which take about so long.
+    // Messages are copied once as long as reads say so, which take about this long.
+    if (pattern.seed == 23) {
         options.single_copy_bytes_min = 1 << 30;
         options.far_copy_bytes_min = 64;
         options.near_ns = 30;
@@ -102,7 +104,7 @@ TEST_CASE("transport/shm: messages nobody awaits stay in the ring and hold the s
 }
 
 TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][shm]") {
-    // The longest needs several rings' worth of fragments, so it is adopted half received.
+    // The longest message needs several rings' worth of fragments, so it is adopted half received.
     const std::uint64_t bytes = GENERATE(0U, 8U, 5000U, 300000U);
     ShmOptions options;
     options.depth = 4;
@@ -132,8 +134,8 @@ TEST_CASE("transport/shm: an awaited message is found behind others", "[ranks][s
 }
 
 TEST_CASE("transport/shm: a message whose RTS came early stays with its sender", "[ranks][shm]") {
-    constexpr std::uint32_t kEarly = 70;         // Marks in more than one word.
-    constexpr std::uint64_t kBytes = 1200 << 10; // Read in two pieces.
+    constexpr std::uint32_t kEarly = 70;         // The marks are in more than one word.
+    constexpr std::uint64_t kBytes = 1200 << 10; // The message is read in two pieces.
     ShmOptions options;
     options.depth = 128;
     Group group(first_ranks(2), options);
@@ -146,7 +148,7 @@ TEST_CASE("transport/shm: a message whose RTS came early stays with its sender",
         data.push_back(filled(kBytes, static_cast<int>(i) + 1));
     }
     for (std::uint32_t i = 0; i <= kEarly; ++i) {
-        // The last is of the collective that is due.
+        // The last message belongs to the collective that is due.
         sends.push_back(message(kSend, 1, data[i], i == kEarly ? 0 : i + 1));
     }
     auto target = filled(kBytes, 0);
@@ -163,7 +165,7 @@ TEST_CASE("transport/shm: a message whose RTS came early stays with its sender",
     CHECK(std::count_if(sends.begin(), sends.end(), is_posted) ==
           static_cast<std::ptrdiff_t>(kEarly));
     for (const std::uint32_t i :
-         {3U, 0U, 69U, 64U, 17U, 1U, 2U}) { // In whatever order they are asked for.
+         {3U, 0U, 69U, 64U, 17U, 1U, 2U}) { // The receives come in any order.
         Message late = message(kRecv, 0, target, i + 1);
         group.transports[1]->post({&late, 1});
         settle(group);
@@ -181,8 +183,8 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
     ShmOptions options;
     options.single_copy_bytes_min = 1 << 20;
     options.far_copy_bytes_min = kBytes;
-    // How many of some messages leave by an RTS, and not by the ring, if reads that take so long or
-    // longer are far.
+    // How many of some messages leave by an RTS and not by the ring, if peers whose reads take so
+    // long or longer count as far.
     const auto sent_by_rts = [&](std::uint64_t bytes, std::uint32_t near_ns) {
         options.near_ns = near_ns;
         Group group(first_ranks(2), options);
@@ -206,7 +208,7 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
         return;
     }
     CHECK(sent_by_rts(kBytes, 1U << 31) == 0);
-    // Whatever a read takes here, it is far by one of these limits.
+    // However long a read takes here, the peer is far by one of these limits.
     bool by_any = false;
     for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
         by_any = sent_by_rts(kBytes, near_ns) > 0;
@@ -244,7 +246,7 @@ TEST_CASE("transport/shm: different plans for one collective are a disagreement"
     Message awaited = message(kRecv, 0, target, 0);
     awaited.plan = 2;
     Message before = message(kRecv, 0, none, 0);
-    before.sequence = awaited.sequence + 1; // Moves what was sent to the early arrivals.
+    before.sequence = awaited.sequence + 1; // This one moves what was sent to the early arrivals.
     SECTION("awaited before it comes") {
         group.transports[1]->post({&awaited, 1});
         group.transports[0]->post({&sent, 1});
@@ -468,7 +470,7 @@ TEST_CASE("transport/shm: a message is read where it arrives, in the ring or at 
         group.transports[0]->progress();
         group.transports[1]->progress();
         if (recv.state == MessageState::part) {
-            CHECK(recv.data[recv.taken] == std::byte{0}); // Nothing was copied.
+            CHECK(recv.data[recv.taken] == std::byte{0}); // Nothing was copied there.
             std::copy_n(recv.part, recv.part_bytes, target.begin() + static_cast<long>(recv.taken));
             CHECK((mapped || recv.part_bytes % kCacheLine == 0 ||
                    recv.taken + recv.part_bytes == bytes));
@@ -503,7 +505,7 @@ TEST_CASE("transport/shm: a message that is read half where it arrived fails wit
 
 namespace {
 
-/// What rank `rank` of two has seen of its peer after an exchange of `mine`.
+/// What rank `rank` of two sees of its peer after both have shared.
 std::vector<std::byte> exchanged(const Group& group, std::size_t rank, std::uint64_t sequence,
                                  const std::vector<std::byte>& mine, std::uint32_t looks) {
     const transport::FlagSlotRead read = {static_cast<Rank>(1 - rank), mine.size()};

@@ -1,5 +1,5 @@
-// A rank that gives a group up, since another transport has failed: its caller has the buffers
-// back, so nothing is written to them or read from them any more, whatever its peers still send.
+// A rank gives a group up because another transport has failed. Its caller has the buffers back, so
+// nothing is written to them or read from them any more, whatever the peers still send.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,9 +18,9 @@ using namespace ucg::test;
 using transport::ucx::PeerAddress;
 
 constexpr std::uint64_t kSeed = 1;
-constexpr std::uint64_t kLong = 300000; ///< By rendezvous everywhere.
-constexpr std::byte kOther{'X'};        ///< What the caller has in the buffer afterwards.
-/// Of both workers: what is on its way without an answer is there then.
+constexpr std::uint64_t kLong = 300000; ///< Every transport sends this by rendezvous.
+constexpr std::byte kOther{'X'};        ///< What the caller writes into the buffer afterwards.
+/// So many turns of both workers bring everything that needs no answer to its target.
 constexpr int kTurns = 500;
 
 constexpr std::chrono::milliseconds kLimit = 20s;
@@ -28,9 +28,9 @@ constexpr std::chrono::milliseconds kLimit = 20s;
 /// Rank 0 sends to rank 1, each with a worker of its own in this thread.
 class Pair {
   public:
-    /// Without `credit` no message goes eagerly: UCX's own rendezvous carries it, or over TCP, if
-    /// it is long, fragments. Who has to wait for the other does it so long: where only this thread
-    /// drives both, in vain.
+    /// Without `credit` no message is eager: UCX's own rendezvous carries it, or, over TCP, if it
+    /// is long, fragments. A rank that has to wait for the other one waits for `waits`; it waits in
+    /// vain where only this thread drives both.
     Pair(const Fabric& fabric, std::uint64_t bytes, bool credit = true,
          std::chrono::milliseconds waits = 20ms)
         : out_(filled(kSeed, bytes)), in_(bytes), by_tcp_(std::string_view(fabric.tls) == "tcp") {
@@ -56,7 +56,7 @@ class Pair {
 
     Pair(const Pair&) = delete;
     Pair& operator=(const Pair&) = delete;
-    /// Both part at the same time: each waits for the other's answer.
+    /// Both ranks disconnect at the same time, since each waits for the other's answer.
     ~Pair() {
         ranks_ = {};
         for (bool open = true; open;) {
@@ -77,7 +77,7 @@ class Pair {
         }
     }
 
-    /// Whether that is so in the end.
+    /// Makes turns until the condition holds; false if it never does.
     template <typename Condition>
     bool turns_until(Condition condition) const {
         const auto deadline = std::chrono::steady_clock::now() + kLimit;
@@ -92,7 +92,7 @@ class Pair {
     const Message& sent() const { return send_; }
     const Message& received() const { return receive_; }
     UcxWorker& worker(std::size_t rank) const { return *workers_[rank]; }
-    /// Does a long message of which nothing has been asked for wait with its sender, outside UCX?
+    /// Does a long message that nobody has asked for wait with its sender, outside UCX?
     bool held_by_sender() const { return by_tcp_ && out_.size() == kLong; }
 
     void sender_gives_up() {
@@ -104,14 +104,15 @@ class Pair {
         std::ranges::fill(in_, kOther);
     }
     void receiver_ends() { ranks_[1].reset(); }
-    /// How a message ends that the receiver refuses: it hears of what it still holds itself.
+    /// How a message ends for its sender when the receiver refuses it: it fails if the sender
+    /// itself still holds it.
     MessageState refused() const {
         return held_by_sender() ? MessageState::failed : MessageState::done;
     }
     bool receiver_has_its_own() const {
         return std::ranges::all_of(in_, [](std::byte each) { return each == kOther; });
     }
-    /// Either it has come as it was sent, or it has not come.
+    /// Either the message has come as it was sent, or nothing of it has come.
     bool nothing_else_came() const {
         return receive_.state != MessageState::done || in_ == filled(kSeed, in_.size());
     }
@@ -127,7 +128,7 @@ class Pair {
     std::array<std::unique_ptr<UcxTransport>, 2> ranks_;
 };
 
-/// Another thread makes the worker's progress.
+/// The worker's progress is made by another thread.
 class Driven {
   public:
     explicit Driven(UcxWorker& worker)
@@ -162,7 +163,7 @@ TEST_CASE("ucx: what comes for a rank that has given up is not written", "[ucx][
             CHECK(pair.received().state == MessageState::failed);
             CHECK_FALSE(pair.receiver().status().ok());
             pair.post_send();
-            // Nobody holds it up.
+            // Nothing holds the message up.
             CHECK(pair.turns_until([&] { return pair.sent().state == MessageState::done; }));
             pair.turns();
             CHECK(pair.receiver_has_its_own());
@@ -214,12 +215,12 @@ TEST_CASE("ucx: what is sent to a rank that gives up, has given up, or has ended
 TEST_CASE("ucx: a rank that gives up while its peer sends gets nothing more", "[ucx][abandon]") {
     for (const Fabric& fabric : kFabrics) {
         if (std::string_view(fabric.tls) == "sysv") {
-            continue; // UCX takes nothing back there: the receiver has warned.
+            continue; // UCX takes nothing back there, and the receiver has warned of it.
         }
         for (const std::uint64_t bytes : {std::uint64_t{8192}, 30 * kLong}) {
             INFO(fabric.name << ", " << bytes << " bytes");
-            // Over TCP only the sender can go on when the data have been asked for, and it does
-            // nothing; what is copied by the kernel comes in any case.
+            // Over TCP only the sender can go on once the data have been asked for, and it makes no
+            // progress here. Data that the kernel copies come in any case.
             const bool by_tcp = std::string_view(fabric.tls) == "tcp";
             Pair pair(fabric, bytes, false, by_tcp ? 20ms : kLimit);
             pair.post_send();
@@ -241,7 +242,8 @@ TEST_CASE("ucx: nothing of a rank that has given up is read", "[ucx][abandon]") 
             pair.post_send();
             pair.turns();
             if (pair.sent().state == MessageState::posted && !pair.held_by_sender()) {
-                continue; // UCX's own rendezvous: for the receiver to let go of, too.
+                // UCX's own rendezvous carries it, so the receiver, too, has to let go of it.
+                continue;
             }
             pair.sender_gives_up();
             CHECK(pair.sent().state != MessageState::posted);

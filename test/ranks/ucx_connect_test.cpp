@@ -1,5 +1,5 @@
 // Connections that cannot be made at once: the network refuses some, as a kernel does that has no
-// route, or whose table of neighbours is full.
+// route or whose table of neighbours is full.
 #include <cerrno>
 #include <dlfcn.h>
 #include <sys/socket.h>
@@ -10,12 +10,12 @@
 
 namespace {
 
-/// How many of this process's next connections have no route.
+/// How many of this process's next connections find no route.
 int refusals = 0;
 
 } // namespace
 
-/// Stands before the C library's, for UCX's sockets too.
+/// Replaces the C library's function, also for UCX's sockets.
 extern "C" __attribute__((visibility("default"))) int connect(int socket, const sockaddr* address,
                                                               socklen_t length) {
     if (address->sa_family == AF_INET && refusals > 0) {
@@ -32,7 +32,7 @@ using namespace ucg::test;
 
 namespace {
 
-/// All send to all, short ones and long ones.
+/// All ranks send short and long messages to all others.
 std::string exchange_all(const ForkedRank& rank, UcxTransport& transport) {
     std::string wrong;
     for (std::uint32_t i = 0; i < 6 && wrong.empty(); ++i) {
@@ -58,8 +58,8 @@ std::string exchange_all(const ForkedRank& rank, UcxTransport& transport) {
     return wrong;
 }
 
-/// Rank 1 has told rank 0, with a word, that it has taken rank 0's first message. So rank 0 may
-/// send as much as the window holds, which is two of them, before rank 1 is ready.
+/// Rank 1 has told rank 0 with a word that it has taken rank 0's first message. So rank 0 may send
+/// as much as the window holds, which is two of these messages, before rank 1 is ready.
 std::string fill_window(const ForkedRank& rank, UcxTransport& group, std::uint64_t bytes) {
     const bool sends = rank.rank() == 0;
     const Direction forth = sends ? Direction::send : Direction::recv;
@@ -109,7 +109,7 @@ TEST_CASE("transport/ucx: what a connection gives back unsent takes its credit o
         group.reset();
         return wrong;
     });
-    for (const RankResult& result : results) { // UCX itself tells of each refusal.
+    for (const RankResult& result : results) { // UCX itself logs each refusal.
         INFO(result.output);
         CHECK(result.ok());
     }
@@ -117,7 +117,7 @@ TEST_CASE("transport/ucx: what a connection gives back unsent takes its credit o
 
 TEST_CASE("transport/ucx: a connection that cannot be made is tried again", "[ucx]") {
     const Fabric fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[2]);
-    const int first = GENERATE(0, 1, 2); // From this rank on they are refused.
+    const int first = GENERATE(0, 1, 2); // Connections are refused from this rank on.
     const int count = GENERATE(1, 2, 4, 7);
     INFO(fabric.name << ", " << count << " from rank " << first << " on");
     const auto results = fork_ranks(3, 100s, [&](const ForkedRank& rank) -> std::string {
@@ -134,7 +134,7 @@ TEST_CASE("transport/ucx: a connection that cannot be made is tried again", "[uc
                    ? "no connection was refused"
                    : wrong;
     });
-    for (const RankResult& result : results) { // UCX itself tells of each refusal.
+    for (const RankResult& result : results) { // UCX itself logs each refusal.
         INFO(result.output);
         CHECK(result.ok());
     }

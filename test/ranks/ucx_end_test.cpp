@@ -1,5 +1,5 @@
-// How things end: workers that close in any order, with and without a fence, and peers that die.
-// Nothing may be printed in an ordinary end, and nothing may hang in any.
+// How things end: workers that close in any order, with and without a fence, and peers that die. An
+// ordinary end may print nothing, and no end may hang.
 #include <random>
 #include <thread>
 
@@ -12,14 +12,15 @@ using namespace ucg::test;
 namespace {
 
 enum class Ending {
-    fence,       ///< As an MPI library ends: part, fence, destroy.
-    deaf_fence,  ///< The same, but whoever has parted serves the network no more.
-    destructor,  ///< Everyone just destroys its worker.
-    first_early, ///< Rank 0 ends at once, the others 300 ms later, serving the network meanwhile.
-    last_early,  ///< The same with the last rank.
+    fence,       ///< As an MPI library ends: disconnect, fence, destroy.
+    deaf_fence,  ///< The same, but a rank that has disconnected no longer makes progress.
+    destructor,  ///< Every rank just destroys its worker.
+    first_early, ///< Rank 0 ends at once, the others 300 ms later; meanwhile they make progress.
+    last_early,  ///< The same with the last rank in place of rank 0.
 };
 
-/// Everyone sends to its right neighbour only, so that most connections are needed one way.
+/// Each rank sends to its right neighbour only, so that most connections are needed in one
+/// direction.
 std::string ring(const ForkedRank& rank, UcxTransport& transport) {
     std::string wrong;
     for (std::uint32_t i = 0; i < 50 && wrong.empty(); ++i) {
@@ -42,7 +43,7 @@ std::string ring(const ForkedRank& rank, UcxTransport& transport) {
 
 std::string end_as(const ForkedRank& rank, const Fabric& fabric, Ending ending) {
     UcxOptions options = options_for(fabric);
-    options.close_timeout = 60s; // Longer than the test may take: nobody may need it.
+    options.close_timeout = 60s; // This is longer than the test may take, so no rank may need it.
     RankWorker own(rank, options);
     if (!own.worker) {
         return own.complaint;
@@ -108,7 +109,7 @@ std::string sender_gone(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
-/// The last rank dies while the others wait for it; with `sending`, they send to it as well.
+/// The last rank dies while the others wait for it; with `sending` they also send to it.
 std::string killed(const ForkedRank& rank, const Fabric& fabric, bool sending) {
     RankWorker own(rank, options_for(fabric));
     if (!own.worker) {
@@ -134,7 +135,7 @@ std::string killed(const ForkedRank& rank, const Fabric& fabric, bool sending) {
     if (messages[0].state != MessageState::failed || transport->status().ok()) {
         return "the death of a peer was not reported";
     }
-    // What the living have to say to one another still goes.
+    // Messages among the living ranks still arrive.
     if (rank.size() == 3) {
         std::vector<std::byte> word(64);
         Message last = message(rank.rank() == 0 ? Direction::send : Direction::recv,
@@ -147,7 +148,7 @@ std::string killed(const ForkedRank& rank, const Fabric& fabric, bool sending) {
     return {};
 }
 
-/// Everyone exchanges a word with everyone.
+/// Every rank exchanges a word with every other rank.
 std::vector<Message> words_with_all(const ForkedRank& rank, std::span<std::uint64_t> words,
                                     std::uint32_t sequence) {
     std::vector<Message> messages;
@@ -163,8 +164,8 @@ std::vector<Message> words_with_all(const ForkedRank& rank, std::span<std::uint6
     return messages;
 }
 
-/// The last rank ends so many turns after its first messages, at whatever step its short lanes then
-/// are. The others have more messages for it and for one another.
+/// The last rank ends `turns` turns after its first messages, at whatever step its short lanes are
+/// then. The other ranks have more messages for it and for one another.
 std::string end_while_connecting(const ForkedRank& rank, const Fabric& fabric, unsigned turns,
                                  bool dies) {
     RankWorker own(rank, options_for(fabric));
@@ -184,8 +185,8 @@ std::string end_while_connecting(const ForkedRank& rank, const Fabric& fabric, u
             transport->progress();
         }
         if (dies) {
-            // Who connects meanwhile gets a socket: UCX 1.13 aborts (tcp_ep.c:478) when one that it
-            // has connected is reset before it has sent the first bytes.
+            // A rank that connects meanwhile gets a socket: UCX 1.13 aborts (tcp_ep.c:478) when a
+            // connection that it has made is reset before it has sent the first bytes.
             std::this_thread::sleep_for(100ms);
             kill(getpid(), SIGKILL);
         }

@@ -1,5 +1,5 @@
-// Memory runs out while messages arrive, in what UCX calls back: everything that waits for them
-// ends, and says why.
+// Memory runs out while messages arrive, in UCX's callbacks: everything that waits for these
+// messages ends and gives the reason.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -16,8 +16,8 @@ using namespace ucg;
 using namespace ucg::test;
 using transport::ucx::PeerAddress;
 
-constexpr std::size_t kLong = 300000; ///< Goes by rendezvous everywhere.
-constexpr std::array kIds = {1U, 2U}; ///< Of the group, by rank.
+constexpr std::size_t kLong = 300000; ///< Every transport sends this by rendezvous.
+constexpr std::array kIds = {1U, 2U}; ///< The ranks' ids of the group.
 
 /// One message between two workers of this process.
 struct Scene {
@@ -25,12 +25,12 @@ struct Scene {
     std::size_t sent;
     std::size_t expected;
     bool known;  ///< The receiver has the group when the message arrives.
-    bool posted; ///< And has posted the receive.
+    bool posted; ///< The receiver has posted the receive by then.
 };
 
 struct Outcome {
-    bool failed = false; ///< An allocation did.
-    bool told = false;   ///< And the receiver's group knows of it.
+    bool failed = false; ///< An allocation has failed.
+    bool told = false;   ///< The receiver's group knows of the failure.
     std::string complaint;
 };
 
@@ -40,7 +40,7 @@ class Stage {
         : scene_(scene), succeed_(succeed), out_(filled(1, scene.sent)), in_(scene.expected) {
         for (auto& worker : workers_) {
             UcxOptions options = options_for(scene.fabric);
-            options.close_timeout = 5ms; // Nobody answers while the workers end one by one.
+            options.close_timeout = 5ms; // The workers end one by one, so no peer answers.
             worker = UcxWorker::create(options).value();
         }
         both_ = {PeerAddress(workers_[0]->address()), PeerAddress(workers_[1]->address())};
@@ -77,7 +77,7 @@ class Stage {
         return made.ok();
     }
 
-    /// Only the receiver's progress lacks memory.
+    /// Makes one turn in which only the receiver's progress lacks memory.
     unsigned turn() {
         const unsigned handled = workers_[0]->progress();
         if (failed_) {
@@ -90,7 +90,7 @@ class Stage {
         return handled + received;
     }
 
-    /// What goes without an answer is at the receiver then.
+    /// Brings everything that needs no answer to the receiver.
     void bring_there() {
         constexpr int kTurns = 100;
         for (int i = 0; i < kTurns; ++i) {
@@ -113,7 +113,7 @@ class Stage {
         if (failed_ && code == Code::out_of_memory) {
             return "";
         }
-        // What failed may have come behind the message, or be done without.
+        // The failed allocation may have come after the message, or may not have been needed.
         const bool fits = scene_.sent == scene_.expected;
         return code == (fits ? Code::ok : Code::disagreement) && (!fits || in_ == out_)
                    ? ""
@@ -155,6 +155,6 @@ TEST_CASE("ucx: memory that runs out in a callback is a failure of its messages"
         failed = outcome.failed;
         told = told || outcome.told;
     }
-    // Its copy is one of the allocations.
+    // One of the allocations is that of the message's copy.
     CHECK((told || posted || sent == kLong));
 }

@@ -1,5 +1,5 @@
 // Messages between forked processes over real UCX: every size and protocol, any order of posting,
-// several groups, groups that are created late, and windows that run full.
+// several groups, groups that are made late, and windows that run full.
 #include <algorithm>
 #include <random>
 
@@ -73,7 +73,7 @@ std::string all_sizes(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
-/// Two groups at once; every rank posts all its messages in an order of its own, a few at a time,
+/// Two groups at once. Every rank posts all its messages in an order of its own, a few at a time,
 /// so that many come before their receives. Within a (peer, sequence) the order of steps is kept.
 std::string random_order(const ForkedRank& rank, const Fabric& fabric, std::uint32_t seed) {
     const RankWorker own(rank, options_for(fabric));
@@ -112,7 +112,7 @@ std::string random_order(const ForkedRank& rank, const Fabric& fabric, std::uint
     return wrong;
 }
 
-/// Rank 0 sends before the others have the group, and before they even look at the network.
+/// Rank 0 sends before the others have the group, and even before they make progress.
 std::string late_group(const ForkedRank& rank, const Fabric& fabric) {
     const RankWorker own(rank, options_for(fabric));
     if (!own.worker) {
@@ -133,7 +133,7 @@ std::string late_group(const ForkedRank& rank, const Fabric& fabric) {
     if (transport) {
         transport->post(exchange.messages);
     }
-    // Long enough for eager data and rendezvous to arrive here as orphans.
+    // This is long enough for eager data and rendezvous messages to arrive here without a group.
     const auto until = std::chrono::steady_clock::now() + 50ms;
     rank.barrier_polling([&] { own.worker->progress(); });
     while (std::chrono::steady_clock::now() < until) {
@@ -149,8 +149,8 @@ std::string late_group(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
-/// Which of these messages, each short enough to be eager, the window lets go while the peer takes
-/// none of them.
+/// Which of these messages, each short enough to be eager, the window lets leave while the peer
+/// takes none of them.
 std::vector<bool> let_go(std::span<const Message> messages, std::uint32_t window_bytes) {
     std::vector<bool> goes;
     std::uint32_t taken = 0;
@@ -175,7 +175,7 @@ void complete_some(UcxTransport& transport, std::span<const Message> messages, s
     }
 }
 
-/// Empty when those that `goes` says, and no others, are done.
+/// Empty if exactly the messages that `goes` says are done.
 std::string check_held_back(std::span<const Message> messages, const std::vector<bool>& goes) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
         if (messages[i].state != (goes[i] ? MessageState::done : MessageState::posted)) {
@@ -186,8 +186,9 @@ std::string check_held_back(std::span<const Message> messages, const std::vector
     return {};
 }
 
-/// Rank 0 sends far more than the window holds; rank 1 looks at the network but posts its receives
-/// only after all has left that can, and then those first that were sent last.
+/// Rank 0 sends far more than the window holds. Rank 1 makes progress but posts its receives only
+/// after all messages that can leave have left, and then the receives of the last collectives
+/// first.
 std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
     constexpr std::uint32_t kSequences = 40;
     constexpr std::uint16_t kSteps = 50;
@@ -218,7 +219,7 @@ std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
         transport->post(messages);
         complete_some(*transport, messages,
                       static_cast<std::size_t>(std::count(goes.begin(), goes.end(), true)));
-        rank.barrier_polling(look); // Rank 1 is there, and looks at the network until the next.
+        rank.barrier_polling(look); // Rank 1 is there, and makes progress until the next barrier.
         if (const std::string wrong = check_held_back(messages, goes); !wrong.empty()) {
             return wrong;
         }
@@ -240,8 +241,8 @@ std::string full_window(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
-/// Streams one way through credits that only come back by themselves, then ping-pongs until both
-/// ends use the short lane.
+/// Streams in one direction, with credits that only come back by themselves, then ping-pongs until
+/// both ends use the short lane.
 std::string stream_and_lane(const ForkedRank& rank, const Fabric& fabric) {
     UcxOptions options = options_for(fabric);
     options.window_bytes = 4 << 10;
@@ -271,11 +272,12 @@ std::string stream_and_lane(const ForkedRank& rank, const Fabric& fabric) {
     return wrong;
 }
 
-/// Rank 1 is ready for a long message, and then does not look at the network until rank 0's send
-/// has ended, which a rendezvous could not do.
+/// Rank 1 is ready for a long message, and then makes no progress until rank 0's send has ended,
+/// which could not happen with a rendezvous.
 std::string told_ready(const ForkedRank& rank, const Fabric& fabric) {
     UcxOptions options = options_for(fabric);
-    options.eager_bytes_tcp = options.eager_bytes; // What is longer fits into a socket still.
+    // A message that is longer than this still fits into a socket.
+    options.eager_bytes_tcp = options.eager_bytes;
     const RankWorker own(rank, options);
     if (!own.worker) {
         return own.complaint;
@@ -292,7 +294,7 @@ std::string told_ready(const ForkedRank& rank, const Fabric& fabric) {
     if (rank.rank() == 1) {
         transport->post({&message_long, 1});
     }
-    transport->post({&after, 1}); // It comes after the news that rank 1 is ready.
+    transport->post({&after, 1}); // This message comes after the word that rank 1 is ready.
     complete(*transport, {&after, 1});
     rank.barrier_polling([&] { transport->progress(); });
     std::string wrong;

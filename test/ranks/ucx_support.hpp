@@ -1,5 +1,5 @@
 // What the tests of the UCX transport share: a job of forked ranks, each with a worker and a
-// transport, patterns for the data and bounded waiting.
+// transport, patterns for the data, and bounded waiting.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ using transport::ucx::UcxOptions;
 using transport::ucx::UcxTransport;
 using transport::ucx::UcxWorker;
 
-/// One way to run UCX on this machine.
+/// One way to use UCX on this machine.
 struct Fabric {
     const char* name;
     const char* tls;
@@ -50,11 +50,12 @@ inline UcxOptions options_for(const Fabric& fabric) {
     options.config = {{"TLS", fabric.tls}, {"NET_DEVICES", "lo"}, {"KEEPALIVE_INTERVAL", "1s"}};
     options.short_lane = fabric.short_lane;
     options.lane_prefers_endpoints = fabric.lane_prefers_endpoints;
-    options.lane_overhead_us_max = 1e9; // Over TCP it is what it would be over a better network.
+    options.lane_overhead_us_max = 1e9; // With this, TCP is treated like a better network.
     return options;
 }
 
-/// A rank's worker and everyone's addresses. `complaint` is not empty when the worker failed.
+/// A rank's worker and the addresses of all ranks. `complaint` is not empty when the worker could
+/// not be made.
 struct RankWorker {
     RankWorker(const ForkedRank& rank, const UcxOptions& options) {
         Result<std::unique_ptr<UcxWorker>> made = UcxWorker::create(options);
@@ -66,8 +67,8 @@ struct RankWorker {
         addresses = rank.exchange(worker ? worker->address() : std::string_view("none"));
     }
 
-    /// Odd ranks number groups otherwise: what is 3 to one is 4 to its neighbours, and the other
-    /// way round. REQUIRES: worker.
+    /// Odd ranks number groups differently: what is 3 to one rank is 4 to its neighbours, and the
+    /// other way round. REQUIRES: worker.
     std::unique_ptr<UcxTransport> group(std::uint32_t id, Rank self) const {
         std::vector<std::uint32_t> ids;
         for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
@@ -133,7 +134,7 @@ inline bool complete(UcxTransport& transport, std::span<const Message> messages,
     return true;
 }
 
-/// Empty when all are done.
+/// Empty if all messages are done.
 inline std::string check_done(std::span<const Message> messages, const Status& status) {
     for (const Message& each : messages) {
         if (each.state != MessageState::done) {
@@ -147,7 +148,8 @@ inline std::string check_done(std::span<const Message> messages, const Status& s
     return {};
 }
 
-/// All that went wrong in the ranks, and everything that they printed; empty when nothing did.
+/// Everything that went wrong in the ranks, and everything that they printed; empty when nothing
+/// went wrong.
 inline std::string complaints(const std::vector<RankResult>& results) {
     std::string all;
     for (std::size_t i = 0; i < results.size(); ++i) {

@@ -20,7 +20,7 @@ import time
 import documents
 import rules
 
-SECONDS = 120  # For one command; seconds on a machine at rest.
+SECONDS = 120  # For one command, which takes seconds on an idle machine.
 
 APP = """#include <stdio.h>
 #include <mpi.h>
@@ -37,14 +37,14 @@ TOPOLOGY = """SwitchName=s0 Nodes=n[0-1]
 SwitchName=s1 Nodes=n[2-3]
 SwitchName=top Switches=s[0-1]
 """
-# What lies in the copy besides the repository, some of it written by commands.
+# Files that are in the copy besides the repository, some of them written by commands.
 OWN = "/app\n/build-app.c\n/by-hand.ini\n/clusters\n/pkgconfig\n/topology.conf\n/*.svg\n/*.json\n"
-# What the packages of the group "test" bring, besides those of "build", is hidden.
+# What the packages of the group "test" add to those of "build" is hidden.
 TESTS_ONLY = re.compile(r"(catch2|benchmark|simgrid).*")
 
 
 class Copy:
-    """The repository without what is built, and the environment of a reader in it."""
+    """A copy of the repository without build folders, and the environment of a reader in it."""
 
     def __init__(self, root, build):
         self.build = os.path.realpath(build)
@@ -69,7 +69,7 @@ class Copy:
             if done.returncode != 0:
                 raise RuntimeError(f"{words}: {done.stderr}")
         self.write(".git/info/exclude", OWN)
-        self.exported = {}  # By commands of the page at hand.
+        self.exported = {}  # These come from commands of the current page.
 
     def file(self, name):
         return os.path.join(self.path, name)
@@ -79,7 +79,8 @@ class Copy:
             file.write(text)
 
     def make_environment(self):
-        """Open MPI's own variables let it run as root and with more ranks than processors."""
+        """Makes the environment. Open MPI's own variables let it run as root and with more ranks
+        than processors."""
         own = {name: value for name, value in os.environ.items()
                if not name.startswith(("OMPI_MCA_", "UCG_"))}
         return {
@@ -92,7 +93,7 @@ class Copy:
         }
 
     def hide_tests(self):
-        """For configuring by hand: only what is needed for that is there."""
+        """For configuring by hand: hides everything except what is needed for that."""
         folder = self.file("pkgconfig")
         os.makedirs(folder, exist_ok=True)
         places = self.run_bare(["pkg-config", "--variable", "pc_path", "pkg-config"],
@@ -108,7 +109,7 @@ class Copy:
                               text=True, capture_output=True, timeout=SECONDS, check=False)
 
     def run(self, text, folder=".", environment=None):
-        """(exit status, output) of one line of a shell; its processes end with it."""
+        """(exit status, output) of one line of a shell; all its processes end with it."""
         with tempfile.TemporaryFile("w+", errors="replace") as out:
             process = subprocess.Popen(
                 ["bash", "-o", "pipefail", "-c", text], cwd=self.file(folder),
@@ -128,7 +129,8 @@ class Copy:
             return status, out.read()
 
     def export(self, text):
-        """What the later commands of the page find in their environment; what is wrong with it."""
+        """Adds what the line exports to the environment of the page's later commands; returns
+        what is wrong with it."""
         name = text.split("=")[0].removeprefix("export ")
         status, value = self.run(f'{text} && printf %s "${name}"')
         self.exported[name] = value
@@ -136,7 +138,8 @@ class Copy:
 
     @staticmethod
     def ask_to_end(process):
-        """mpirun takes the shared memory of its ranks away, as nobody does after SIGKILL."""
+        """Asks mpirun to end, so that it removes the shared memory of its ranks, which SIGKILL
+        would leave."""
         os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(10)
@@ -157,7 +160,7 @@ class Copy:
 
 
 def known_options(copy, text):
-    """What is wrong with the options and files of a command that is not run."""
+    """What is wrong with the options and file names of a command that is not run."""
     words = [word for word in shlex.split(text) if not re.match(r"\w+=", word)]
     program = words[0]
     if program.startswith(("ucg_", "vcluster")):
@@ -177,7 +180,7 @@ def known_options(copy, text):
 
 
 def check(copy, page, text, has_hosts):
-    """(how it was dealt with, what is wrong) with one simple command of a page."""
+    """(how it was treated, what is wrong) for one simple command of a page."""
     rule = rules.rule_of(text)
     if rule is None:
         return "", ["no rule of test/readme/rules.py fits: say there how it is run"]
@@ -203,7 +206,7 @@ def check(copy, page, text, has_hosts):
 
 
 def check_examples(copy):
-    """What is wrong with the examples that our tools' --help shows: options that they lack."""
+    """What is wrong with the examples in our tools' --help: options that the tools lack."""
     problems, count = [], 0
     for tool in ("info", "plan", "sim", "topo", "tune"):
         program = f"build/tools/ucg_{tool}"
@@ -231,7 +234,7 @@ def main():
                 page, copy.exported = command.page, {}
             for part in rules.parts(command.text):
                 # In the same folder a command may do something else each time.
-                # What a page exports serves that page alone.
+                # What a page exports is for that page alone.
                 if (part in done and not (page.startswith("shm/model") or copy.exported)
                         and not part.startswith("export ")):
                     continue

@@ -1,13 +1,13 @@
-"""Commands in the pages of the repository: which lines of which page are commands."""
+"""Finds the commands in the pages of the repository."""
 
 import os
 import re
 from dataclasses import dataclass
 
-# Folders without pages of this repository.
+# These folders have no pages of this repository.
 SKIPPED = re.compile(r"\.git|build.*|corpus")
 
-# A span of code in a sentence is a command if it begins with one of these and goes on.
+# A code span in a sentence is a command if it begins with one of these words and has more words.
 PROGRAM = re.compile(
     r"(\./)?(tools|perf|test|build)/\S+ |(ucg_(info|plan|sim|topo|tune)|vcluster|mpirun|ompi_info|"
     r"meson|ninja|pkg-config|spin) ")
@@ -15,9 +15,9 @@ PROGRAM = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    page: str  # Path from the root.
+    page: str  # The path from the root.
     line: int
-    text: str  # Without what stands behind #.
+    text: str  # The text without a remark behind "#".
 
     def __str__(self):
         return f"{self.page}:{self.line}: {self.text}"
@@ -52,17 +52,17 @@ def blocks(text):
 
 
 def is_last(found, number):
-    """Does the last block end just before that line?"""
+    """Does the last block end just before this line?"""
     return bool(found) and found[-1][0] + len(found[-1][1]) == number
 
 
 def without_remark(line):
-    """A remark stands two blanks apart from its command, or by itself."""
+    """The line without its remark, which is two blanks apart from the command, or stands alone."""
     return re.sub(r"(^|\s\s+)#.*$", "", line).strip()
 
 
 def in_block(page, first, lines):
-    """Its commands: a line each, unless a backslash joins two."""
+    """The commands of a block: one for each line, unless a backslash joins two lines."""
     found, joined, start = [], "", first
     for number, line in enumerate(lines, first):
         text = without_remark(line)
@@ -77,7 +77,7 @@ def in_block(page, first, lines):
 
 
 def in_prose(page, prose):
-    """Those in the middle of sentences."""
+    """The commands within sentences."""
     found = []
     for match in re.finditer(r"`([^`]+)`", prose):
         text = " ".join(match[1].split())
@@ -87,7 +87,7 @@ def in_prose(page, prose):
 
 
 def examples(text):
-    """Commands of our C++ tools in the text of a --help, each a simple one."""
+    """The commands of our C++ tools in the text of a --help, as simple commands."""
     joined = re.sub(r"\\\n\s*", "", text)
     return [part.strip() for line in re.findall(r"^  +(.*\bucg_\w+ .*)$", joined, re.MULTILINE)
             for part in re.split(r" \| | && |; | > ", line)
@@ -95,8 +95,8 @@ def examples(text):
 
 
 def commands(root, not_commands):
-    """All commands of all pages, and those of `not_commands` that no page has: (page, text that the
-    first line of a block begins with)."""
+    """All commands of all pages, and those of `not_commands`, (page, begin of a block's first
+    line), that no page has."""
     found, seen = [], set()
     for page in pages(root):
         with open(os.path.join(root, page), encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What commands.py takes for a command, and that nothing is left out for want of a rule."""
+"""Tests what commands.py takes for a command, and that it leaves no command out for want of a
+rule."""
 
 import os
 import sys

@@ -1,10 +1,10 @@
-"""What is done with each command of a page. One that fits no rule fails the test: whoever writes it
-says here how it is run."""
+"""How each command of a page is treated. A command that fits no rule fails the test: whoever
+writes the command says here how it is run."""
 
 import re
 from dataclasses import dataclass
 
-# Blocks that are pictures or texts of a format, by how their first line begins.
+# Blocks that are pictures or examples of a format, by the beginning of their first line.
 NOT_COMMANDS = [
     ("README.md", "topo ──"),
     ("ucg_coll/ARCHITECTURE.md", "topo ──"),
@@ -13,36 +13,36 @@ NOT_COMMANDS = [
     ("ucg_coll/plan/README.md", "ring "),
 ]
 
-# What a reader puts in place of what the page cannot know.
+# Replaces what the page cannot know and a reader fills in.
 PLACEHOLDERS = [
-    # Of an installation, which the test `installed` tries.
+    # These are files of an installation, which the test `installed` covers.
     ("$(pkg-config --variable=component_path ucg)", "$(tools/component_path)"),
 ]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`pattern` fits a whole command. It is run after the changes (pattern, replacement), in
-    `folder`, and prints a line that fits `prints`; with `shown` all that it prints stands on the
-    page as well. With `unless`, the reason, it is not run: its
-    options must be those of the program's --help and its files must be there."""
+    """`pattern` fits a whole command. The command is run after the changes (pattern,
+    replacement), in `folder`, and must print a line that fits `prints`; with `shown`, all that
+    it prints is also on the page. With `unless`, which is the reason, it is not run: its options
+    must be those of the program's --help, and its files must exist."""
 
     pattern: str
     changes: tuple = ()
     prints: str = ""
     folder: str = "."
     unless: str = ""
-    hosts: bool = False  # Needs tools/vcluster: namespaces.
+    hosts: bool = False  # Whether it needs tools/vcluster, and so namespaces.
     shown: bool = False
 
 
 def end(words):
-    """A change: those words more."""
+    """A change that appends these words."""
     return (r"$", f" {words}")
 
 
 RULES = [
-    # ---- what takes minutes, or changes the machine
+    # ---- commands that take minutes, or change the machine
     Rule(r"(\./)?tools/(quickstart|check).*", unless="installs, builds and measures: minutes"),
     Rule(r"perf/compare .*--gate off --pairs 7 .*", unless="an hour; it is run shorter elsewhere"),
     Rule(r"perf/compare .*--np (8|16).*", unless="minutes where ranks outnumber processors"),
@@ -54,7 +54,7 @@ RULES = [
     Rule(r"test/cluster/new_user.sh.*", unless="makes Debians, and builds in them: an hour"),
     Rule(r"test/cluster/container.sh.*", unless="makes a Debian, and builds in it: half an hour"),
     Rule(r"podman .*", ((r".*", "grep '^FROM' tools/packaging/Containerfile"),), prints="BASE"),
-    # What is built, judged and installed there; packages that are named have to exist.
+    # The packages that such a command builds, checks and installs must exist.
     Rule(r"dpkg-buildpackage .*", ((r".*", "test -x debian/rules"),)),
     Rule(r"lintian .*", ((r".*", "grep '^Source: ucg$' debian/control"),)),
     Rule(r"apt install .*", ((r"apt install", "ls"),)
@@ -70,7 +70,7 @@ RULES = [
     Rule(r"python3 test/fault/.*", unless="suite fault runs it; all victims take minutes"),
     Rule(r"python3 test/mpi/.*", unless="suite mpi runs it"),
     Rule(r"CC=clang CXX=clang\+\+ meson setup build-fuzz", unless="is for another compiler"),
-    # They are built with clang only.
+    # These are built with clang only.
     Rule(r"ninja -C build-fuzz fuzzers", ((r".+", "grep fuzzers test/fuzz/meson.build"),)),
     Rule(r"test/fuzz/run\.py build-fuzz.*", unless="suite fuzz runs it, for ten seconds a target"),
 
@@ -83,7 +83,7 @@ RULES = [
          ((r"setup build-least", "setup build-by-hand-least --native-file by-hand.ini"),)),
     Rule(r"meson setup build-own .*",
          ((r"build-own .*", "build-by-hand-own --native-file by-hand.ini --prefix $PWD/own"),)),
-    # Its folder is on the path of administrators alone.
+    # Only administrators have its folder on their path.
     Rule(r"ldconfig", ((r"ldconfig", "PATH=$PATH:/usr/sbin:/sbin ldconfig -p"),), prints="libs"),
     Rule(r"meson install.*", unless="the test `installed` does it, in an image of the machine"),
     Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
@@ -112,13 +112,13 @@ RULES = [
          prints="us per call"),
     Rule(r"tools/vcluster .*", hosts=True),
 
-    # ---- Slurm and Spack, of which there is one in suite cluster alone, and none
+    # ---- Slurm, which only suite cluster has, and Spack, which no test has
     Rule(r"(srun|salloc) .*", unless="needs Slurm's daemons; test/cluster/slurm_hosts.py has them"),
     Rule(r"spack .*", unless="needs Spack; test/install/spack_recipe.py reads the recipe"),
     Rule(r"pgrep -x app .*", ((r"pgrep -x app", "true"),)),
 
     # ---- Open MPI
-    # Of an installation, which Open MPI finds by itself.
+    # These are files of an installation, which Open MPI finds by itself.
     Rule(r"mpirun -np 2 .*coll_ucg_verbose 1 .*",
          ((r"^", "OMPI_MCA_mca_base_component_path=$(tools/component_path) "),),
          prints="coll/ucg: rank 0 called"),
@@ -132,7 +132,7 @@ RULES = [
     Rule(r"mpirun .*/commbench", (end("-n 20"),), prints="dup, barrier and free take"),
     Rule(r"mpirun .*/persistbench .*", (end("-n 20"),), prints="init and free take"),
     Rule(r"mpirun .*/interbench .*", prints="ireduce,4096"),
-    # HDF5's own program, which is not part of this tree.
+    # This is HDF5's own program, which is not part of this tree.
     Rule(r"mpirun .* \./testphdf5", ((r"\./testphdf5", "true"),)),
     Rule(r"mpirun .*/overlapbench .*", (end("--smoke"),), prints="iallreduce"),
     Rule(r"mpirun .*/array_reduction", (end("--smoke"),), prints="ok"),
@@ -156,7 +156,7 @@ RULES = [
     Rule(r"build/perf/perftest/ucg_perftest breakdown .*", (end("-n 10 --rounds 10"),),
          prints="modelled"),
 
-    # ---- the models of shm: each prints what Spin found
+    # ---- the models of shm: each prints the result of Spin
     Rule(r"(spin|cc|\./pan)( .*)?", folder="shm/model"),
 ]
 
@@ -172,7 +172,7 @@ def rule_of(text):
 
 
 def changed(text, rule):
-    """What is run in place of the command."""
+    """The command that is run in place of this one."""
     for placeholder, value in PLACEHOLDERS:
         text = text.replace(placeholder, value)
     for pattern, replacement in rule.changes:

@@ -17,13 +17,14 @@ def output(words, **environment):
 
 
 def rows(text, head):
-    """The first names in the rows of the table whose head begins so."""
+    """The first names in the rows of the table that has this head."""
     lines = text[text.index(f"| {head} |"):].split("\n\n")[0].splitlines()[2:]
     return [re.match(r"\| `([\w<>]+)", line)[1] for line in lines]
 
 
 def expand(name, values):
-    """All that a row stands for: <collective>, <variable> and <function> in either case."""
+    """All names that a row stands for: <collective>, <variable> and <function> are replaced, in
+    either case."""
     found = re.search(r"<(\w+)>", name)
     if not found:
         return {name}
@@ -44,7 +45,7 @@ def main():
     listed = json.loads(output([f"{build}/tools/ucg_plan", "list", "--format", "json"]))
     collectives = {row["collective"] for row in listed}
     variables = set(config["config"])
-    # Those without an algorithm of their own run as alltoallv and neighbor_alltoallv.
+    # Collectives without algorithms of their own run as alltoallv and neighbor_alltoallv.
     neighbors = {"neighbor_" + name
                  for name in ("allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw")}
     functions = collectives | neighbors | {"alltoallw"}

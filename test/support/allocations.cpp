@@ -6,7 +6,7 @@
 
 namespace {
 
-/// Null when there is no memory.
+/// Returns null when there is no memory.
 void* try_allocate(std::size_t bytes, std::size_t alignment) {
     void* memory = nullptr;
     const bool may = ucg::test::may_allocate();
@@ -24,9 +24,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 
 } // namespace
 
-// Of the whole process. Not inline: gcc would see one half of a pair only and take it for a
-// mismatch. Those that do not throw are used as well (std::stable_sort, buffers that stand in for
-// others); the sanitizers' library would serve them otherwise.
+// These operators serve the whole process. They are not inline: gcc would see only one half of a
+// pair and take it for a mismatch. The forms that do not throw are replaced as well, since
+// std::stable_sort uses them and sanitizers' libraries would serve them otherwise.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
     return allocate(bytes, alignof(std::max_align_t));
 }

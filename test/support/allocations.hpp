@@ -1,10 +1,10 @@
-// For programs of their own, in which allocations.cpp replaces operator new.
+// For test programs in which allocations.cpp replaces operator new.
 #pragma once
 
 namespace ucg::test {
 
-/// The program's own: called by each operator new of the process; if false, there is no memory. It
-/// must not allocate.
+/// The test program defines this. Each operator new of the process calls it; if it returns false,
+/// there is no memory. It must not allocate.
 bool may_allocate();
 
 } // namespace ucg::test

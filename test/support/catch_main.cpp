@@ -1,5 +1,5 @@
-// The one main of every Catch2 test program. Catch 2 exits with the number of failed assertions,
-// and Meson reads 77 as "skipped" and 99 as "error": so only 0 and 1 leave here.
+// The main() of every Catch2 test program. Catch 2 exits with the number of failed assertions, and
+// Meson takes 77 for "skipped" and 99 for "error", so this one exits with 0 or 1 only.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 #else

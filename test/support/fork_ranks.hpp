@@ -1,9 +1,10 @@
-// Runs a test body in N forked processes, as ranks of one job that have nothing but the transport
-// under test and a line to their parent: exchange() is an allgather over it, barrier() an empty
-// exchange. The parent never waits longer than the time it was given: it kills what is left.
+// Runs a test body in N forked processes, as ranks of one job. They have nothing but the transport
+// under test and a line to their parent: exchange() is an allgather over that line, barrier() is an
+// empty exchange. The parent never waits longer than its time limit: it kills the processes that
+// are left.
 //
-// Catch's assertions belong to the parent. A rank reports by what its body returns: an empty string
-// when all is well, otherwise what went wrong.
+// Catch's assertions belong to the parent. A rank reports through the result of its body: an empty
+// string when all is well, otherwise what went wrong.
 #pragma once
 
 #include <cerrno>
@@ -78,7 +79,7 @@ inline bool read_frame(int fd, std::string& text) {
 
 } // namespace detail
 
-/// What a rank's body gets.
+/// What the body of a rank is called with.
 class ForkedRank {
   public:
     ForkedRank(Rank rank, int size, int fd) : rank_(rank), size_(size), fd_(fd) {}
@@ -86,7 +87,8 @@ class ForkedRank {
     Rank rank() const { return rank_; }
     int size() const { return size_; }
 
-    /// Every rank's text, by rank; empty for ranks that have ended. All living ranks must call it.
+    /// The texts of all ranks, by rank; that of a rank that has ended is empty. All living ranks
+    /// must call it.
     std::vector<std::string> exchange(std::string_view mine) const {
         std::vector<std::string> all(static_cast<std::size_t>(size_));
         bool alive = detail::write_frame(fd_, mine);
@@ -101,8 +103,8 @@ class ForkedRank {
 
     void barrier() const { static_cast<void>(exchange({})); }
 
-    /// A barrier at which the rank goes on calling `poll`, as a host's fence does. It returns when
-    /// all living ranks have come.
+    /// A barrier in which the rank keeps calling `poll`, as the fence of a host does. It returns
+    /// when all living ranks have come.
     template <typename Poll>
     void barrier_polling(Poll poll_host) const {
         bool alive = detail::write_frame(fd_, {});
@@ -128,9 +130,9 @@ class ForkedRank {
 /// How one rank ended.
 struct RankResult {
     int exit_code = -1; ///< -1 unless it exited.
-    int signal = 0;     ///< What killed it, SIGKILL included when it ran out of time.
+    int signal = 0;     ///< The signal that killed it; SIGKILL when it ran out of time.
     bool timed_out = false;
-    std::string output; ///< All that it wrote to standard output and error.
+    std::string output; ///< All that it wrote to standard output and standard error.
 
     bool ok() const { return exit_code == 0; }
 };
@@ -142,11 +144,12 @@ struct Child {
     int fd = -1;
     int log = -1;
     bool open = true;
-    bool waiting = false; ///< Has sent its part of the current exchange.
+    bool waiting = false; ///< It has sent its part of the current exchange.
     std::string part;
 };
 
-/// An exception must not leave the rank: the framework would go on with the next test in it.
+/// Runs the body. An exception must not leave the rank, or the framework would go on with the next
+/// test in it.
 template <typename Body>
 std::string complaint_of(Body& body, const ForkedRank& rank) {
     try {
@@ -166,11 +169,12 @@ template <typename Body>
     if (!complaint.empty()) {
         std::fprintf(stderr, "rank %d: %s\n", static_cast<int>(rank), complaint.c_str());
     }
-    // exit and not _exit: libraries' exit handlers are part of what is tested.
+    // This calls exit() and not _exit(), since the libraries' exit handlers are part of what is
+    // tested.
     std::exit(complaint.empty() ? 0 : 1);
 }
 
-/// Sends all parts to everyone once every open child has given its own.
+/// Sends all parts to every child once every open child has sent its own.
 inline void complete_exchange(std::vector<Child>& children) {
     for (const Child& child : children) {
         if (child.open && !child.waiting) {
@@ -191,7 +195,7 @@ inline void complete_exchange(std::vector<Child>& children) {
     }
 }
 
-/// Serves exchanges until all children have closed their line; false when time ran out.
+/// Serves exchanges until all children have closed their line; false when the time ran out.
 inline bool serve(std::vector<Child>& children, std::chrono::steady_clock::time_point deadline) {
     for (;;) {
         std::vector<pollfd> entries;
@@ -234,8 +238,8 @@ inline std::string contents(int fd) {
 
 } // namespace detail
 
-/// Forks `size` processes that each run `body(ForkedRank)` -> std::string and waits for them, at
-/// most `limit`. The caller should have no threads.
+/// Forks `size` processes that each run `body(ForkedRank)` -> std::string, and waits for them for
+/// at most `limit`. The caller should have no threads.
 template <typename Body>
 std::vector<RankResult> fork_ranks(int size, std::chrono::milliseconds limit, Body body) {
     std::fflush(nullptr);

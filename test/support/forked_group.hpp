@@ -13,7 +13,7 @@
 
 namespace ucg::test {
 
-/// A process's part of a group of all ranks, over shared memory.
+/// A process's context, and its group of all ranks over shared memory.
 struct ForkedGroup {
     /// Variables of the configuration and their values.
     using Settings = std::initializer_list<std::pair<const char*, const char*>>;

@@ -1,5 +1,5 @@
-// Runs the schedules of all ranks in one process over the loopback transport, and checks results
-// against what a collective means for integers. For tests of the engine and of algorithms.
+// Runs the schedules of all ranks in one process over the loopback transport, and compares results
+// with what the collective means for integers. It serves tests of the engine and of algorithms.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// For programs of their own, whose operator new may fail.
+// For test programs in which operator new may fail.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace ucg::test {
 
 constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-/// So many more allocations of this thread succeed, then one fails, and it is kNever.
+/// So many more allocations of this thread succeed. Then one fails, and the value becomes kNever.
 extern thread_local std::uint64_t allocations_left;
 
 } // namespace ucg::test

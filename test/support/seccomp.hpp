@@ -1,4 +1,4 @@
-// A kernel that refuses system calls, as containers' kernels do.
+// Makes the kernel refuse system calls, as it does in some containers.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ bool filter_calls(sock_filter (&program)[Size]) {
 
 } // namespace detail
 
-/// From now on process_vm_readv fails with EPERM in this process. False if that could not be had.
+/// From now on process_vm_readv fails with EPERM in this process. False if this cannot be arranged.
 inline bool refuse_process_vm_readv() {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -34,7 +34,8 @@ inline bool refuse_process_vm_readv() {
     return detail::filter_calls(program);
 }
 
-/// From now on madvise() with this advice fails; with EINVAL as on a kernel that does not know it.
+/// From now on madvise() with this advice fails; EINVAL is the error of a kernel that does not know
+/// the advice.
 inline bool refuse_advice(std::uint32_t advice, std::uint32_t error = EINVAL) {
     static_assert(std::endian::native == std::endian::little, "the low half of the argument");
     sock_filter program[] = {
@@ -48,8 +49,8 @@ inline bool refuse_advice(std::uint32_t advice, std::uint32_t error = EINVAL) {
     return detail::filter_calls(program);
 }
 
-/// From now on each system call raises SIGSYS, but for writing, for ending, and for telling the
-/// time where the processor's clock does not serve. False if that could not be had.
+/// From now on each system call raises SIGSYS, except those for writing, for ending, and for
+/// telling the time where the processor's clock is not used. False if this cannot be arranged.
 inline bool refuse_most_calls() {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

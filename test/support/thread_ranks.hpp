@@ -16,7 +16,7 @@
 
 namespace ucg::test {
 
-/// The bootstrap of the ranks of one job.
+/// The bootstrap of the ranks of one job: an allgather in plain memory.
 class Meeting {
   public:
     explicit Meeting(unsigned size) : size_(size), barrier_(size), slots_(size) {}
@@ -39,7 +39,7 @@ class Meeting {
     std::vector<std::string> slots_;
 };
 
-/// What a rank's body gets.
+/// What the body of a rank is called with.
 struct ThreadRank {
     Meeting* meeting = nullptr;
     unsigned rank = 0;
@@ -60,8 +60,8 @@ struct ThreadRank {
     }
 };
 
-/// Runs `body` on every rank; returns what went wrong, one line per rank, empty if nothing.
-/// A body returns its complaint, or an empty string.
+/// Runs `body` on every rank. A body returns its complaint, or an empty string. Returns all
+/// complaints, one line per rank, empty if there are none.
 inline std::string run_thread_ranks(unsigned size,
                                     const std::function<std::string(ThreadRank&)>& body) {
     Meeting meeting(size);
@@ -83,7 +83,7 @@ inline std::string run_thread_ranks(unsigned size,
     return all;
 }
 
-/// An allreduce of the vectors, which are as long as one another and must live as long as it.
+/// An allreduce of `in`. Both vectors must be equally long and must outlive the call.
 inline ucg_coll_params_t sum_of_ranks(const std::vector<std::int64_t>& in,
                                       std::vector<std::int64_t>& out) {
     ucg_coll_params_t params = {};

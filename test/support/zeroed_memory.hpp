@@ -1,4 +1,4 @@
-// Memory of a test's own in the place of shared memory.
+// Private memory of a test that takes the place of shared memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace ucg::test {
 
-/// Zeros from the beginning of a page on.
+/// Zeroed memory that begins at a page boundary.
 class ZeroedMemory {
   public:
     explicit ZeroedMemory(std::uint64_t bytes)

@@ -33,7 +33,7 @@ def stamps():
 
 
 def recorded_headers(build):
-    """{object: project files that it was made of}, by ninja's log of dependencies."""
+    """{object: files of the project that it was made from}, from ninja's log of dependencies."""
     text = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True,
                           check=True).stdout
     headers, current = {}, None
@@ -48,9 +48,9 @@ def recorded_headers(build):
 
 
 def commands(build):
-    """{source: (object, definitions)} of everything that is compiled, and a folder with a database
-    in which each source has an entry of its own: clang-tidy guesses what is not listed, without
-    the definitions."""
+    """{source: (object, definitions)} of everything that is compiled, and a folder with a
+    database in which each source has an entry of its own: for a source without an entry
+    clang-tidy guesses the options and lacks the definitions."""
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     found, listed = {}, []
@@ -69,7 +69,7 @@ def commands(build):
 
 
 def parts_of(file):
-    """The sources that Meson compiles as one, which it writes; else the file."""
+    """The sources that Meson compiles together as one file of its own, or else the file."""
     if not re.search(r"-unity\d+\.cpp$", file):
         return [file]
     with open(file, encoding="utf-8") as text:
@@ -77,7 +77,8 @@ def parts_of(file):
 
 
 def key_of(source, command, headers, common):
-    """None for what the build knows nothing of: it is judged every time."""
+    """A key of everything that a judgement depends on. None for a source that the build does not
+    know: it is judged every time."""
     output, words = command
     if output not in headers:
         return None
@@ -91,7 +92,7 @@ def key_of(source, command, headers, common):
 
 
 def judge(database, source, stamp):
-    """What clang-tidy has to say; nothing leaves a stamp."""
+    """Returns clang-tidy's findings; writes a stamp if there are none."""
     done = subprocess.run([TOOL, "-quiet", "-p", database, source], capture_output=True, text=True,
                           check=False)
     if done.returncode == 0 and not done.stdout.strip():
@@ -116,7 +117,7 @@ def main():
     (known, database), headers, folder = commands(build), recorded_headers(build), stamps()
     due = []
     for source in sources:
-        if source in known:  # Only what is compiled can be looked at.
+        if source in known:  # Only compiled sources can be checked.
             key = key_of(source, known[source], headers, common)
             stamp = key and os.path.join(folder, key)
             if not stamp or not os.path.exists(stamp):

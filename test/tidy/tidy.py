@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The style guide as a test: include arrows, lengths, banned calls, what every folder must have.
+"""Checks the style guide: include arrows, lengths, banned calls, and what every folder must have.
 
 usage: tidy.py [ROOT]      (default: the repository that this file lies in)
 
@@ -30,7 +30,7 @@ TOP_LEVEL = {
     "CONTRIBUTING.md", "SECURITY.md", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore",
     ".ci", "ucg_coll",
     "shm", "topo", "perf", "test", "tools",
-    "debian",  # dpkg's tools look for it here and nowhere else.
+    "debian",  # dpkg's tools look for it in this place only.
 }
 
 
@@ -58,7 +58,7 @@ PARTS, MESSAGES, MULTIPLYING, SWITCHES, FLAG_SLOTS, PEERS = (
 TRANSPORT = "ucg_coll/transport/transport.hpp"
 COMPONENT = "ucg_coll/ompi"
 
-# The table of "who may include whom"; ucg_coll/ARCHITECTURE.md argues it.
+# The table of which area may include which; ucg_coll/ARCHITECTURE.md gives the reasons.
 AREAS = {
     BASE: Area((BASE,)),
     TOPO: Area((BASE, TOPO), frozenset({"hwloc"})),
@@ -105,7 +105,7 @@ FAMILIES = {
     "catch": re.compile(r"catch2?/"),
 }
 
-# Pure functions of their arguments: no clock and no environment may reach them.
+# Functions that depend on their arguments alone: they may use neither a clock nor the environment.
 PURE = (COST, PRICE, AAPC, PLAN, GRAPH, "ucg_coll/sim")
 IMPURE = re.compile(r"<(chrono|ctime|time\.h|sys/time\.h|thread|random)>"
                     r"|\b(getenv|clock_gettime)\b")
@@ -177,7 +177,7 @@ def check_include(path, mark, target, ours):
         return f'"{target}": paths begin at the root of the repository'
     name = "ucg_coll/include/" + target if target.startswith("ucg/") else target
     if mark == '"' and str(path.parent / name) in ours:
-        name = str(path.parent / name)  # C files name the neighbours in their folder.
+        name = str(path.parent / name)  # C files name files of their own folder without a path.
     if name in ours:
         if within(name, (COMPONENT,)) and folder != COMPONENT:
             return f'"{target}": the Open MPI component is for Open MPI alone'
@@ -201,13 +201,14 @@ def check_includes(path, text, ours):
         yield listed[0][0], f'the own header "{own}" comes first'
 
 
-# Who looks at ops says what each kind means to it: an added one is then an error (-Werror=switch).
+# Code that distinguishes ops says what each kind means to it, so that an added kind is an error
+# (-Werror=switch).
 CLOSED = re.compile(r"\s*case\s+(?:\w+::)*(OpKind|BufferKind|Stride)::\w+\s*:")
 
 
 def check_switches(code):
     """A default in a switch over the kinds of ops, buffers and strides."""
-    open_kinds = []  # For each open brace, the kind that its cases name, if any.
+    open_kinds = []  # For each open brace: the kind that its cases name, if any.
     for number, line in enumerate(code.splitlines(), 1):
         match = CLOSED.match(line)
         if match and open_kinds:
@@ -222,7 +223,7 @@ def check_switches(code):
 
 
 def check_code(path, text):
-    """Findings in C and C++ beyond includes."""
+    """Findings in C and C++ other than includes."""
     code = without_comments_and_strings(text)
     if path.suffix == ".hpp" and "#pragma once" not in code:
         yield 1, "a header begins with #pragma once"
@@ -241,7 +242,7 @@ def check_code(path, text):
             yield number, "a pure function of its arguments sees no clock and no environment"
 
 
-# Put together here so that this file does not find itself.
+# The words are put together here so that this file does not find itself.
 FOREIGN_PATH = re.compile(r"(?<![\w.$}\]-])/(?:" + "|".join(("ro" + "ot", "ho" + "me", "wo" + "rk"))
                           + r")/")
 OPEN_END = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!\((?:perf|port)\))")

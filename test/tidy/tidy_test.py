@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tidy.py finds what is broken, and only that: each case is a small tree with one fault."""
+"""tidy.py finds each fault and nothing else: each case is a small tree with one fault."""
 
 import contextlib
 import pathlib

@@ -13,7 +13,8 @@ import tempfile
 
 
 def roff(text):
-    """A backslash and a dash are themselves, and no line is a request."""
+    """Escapes a text for roff: a backslash and a dash stand for themselves, and no line is a
+    request."""
     return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", "\\e").replace("-", "\\-"),
                   flags=re.MULTILINE)
 
@@ -22,10 +23,10 @@ def help_of(name, program):
     with tempfile.TemporaryDirectory() as folder:
         link = os.path.join(folder, name)
         os.symlink(os.path.abspath(program), link)
-        # argparse breaks lines where a terminal ends, and no page of the manual is wider.
+        # argparse breaks lines at the width of the terminal, and no manual page is wider than this.
         said = subprocess.run([link, "--help"], env={**os.environ, "COLUMNS": "80"}, text=True,
                               capture_output=True, check=True).stdout
-    # What the source tree calls it, in examples.
+    # The name of the program in the source tree, in examples.
     short = name.removeprefix("ucg_")
     return re.sub(rf"(?<![\w/-])(perf/|tools/){short}\b", name, said)
 

@@ -106,7 +106,7 @@ MPI_ROOT = {
 
 
 def _told(parse):
-    """For argparse: the text as it is, if `parse` has nothing against it."""
+    """For argparse: the text unchanged, if `parse` accepts it."""
     def check(text):
         try:
             parse(text)
@@ -117,7 +117,7 @@ def _told(parse):
 
 
 def _link(text):
-    """Of --link: what it says of which link."""
+    """For --link: the name of a link and the words about it."""
     name, equals, values = text.partition("=")
     if not equals or not name:
         raise VclusterError(f"expected NAME=RATE, or latency, or loss; found '{text}'")
@@ -126,7 +126,7 @@ def _link(text):
 
 
 def _like(pattern, wanted):
-    """For argparse: a text that the pattern matches."""
+    """For argparse: a text that fits the pattern."""
     def check(text):
         if not re.fullmatch(pattern, text):
             raise argparse.ArgumentTypeError(f"expected {wanted}, found '{text}'")
@@ -222,7 +222,7 @@ def _spec(options, program):
 
 
 def _need_programs(shaped):
-    # Debian keeps both in /usr/sbin, which is not in every user's PATH.
+    # Debian has both in /usr/sbin, which is not in every user's PATH.
     os.environ["PATH"] = os.environ.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     for program in ["ip"] + (["tc"] if shaped else []):
         if not shutil.which(program):
@@ -246,7 +246,7 @@ def _forwarder(program):
 
 
 def _shared(asked, unasked):
-    """Directories that the hosts' own /tmp and /run would hide, outermost first."""
+    """The directories that the hosts' own /tmp and /run would hide, outermost first."""
     paths = set()
     for path in asked:
         if not os.path.isdir(path):
@@ -259,7 +259,7 @@ def _shared(asked, unasked):
 
 
 def _head_environment(state):
-    """What makes a plain mpirun on the head use the hosts."""
+    """The environment with which a plain mpirun on the head uses the hosts."""
     wanted = dict(MPI_ROOT)
     wanted.update({
         "OMPI_MCA_plm_rsh_agent": "/run/vcluster/rsh",
@@ -314,7 +314,7 @@ def _up(options, program):
 def _run(options, program):
     argv = _command(options.argv)
     spec = _spec(options, program)
-    # From the first moment, a signal must end in kill() below instead of in a bare exit.
+    # From the first moment on, a signal must lead to kill() below and not just end the program.
     signal.pthread_sigmask(signal.SIG_BLOCK, fabric.ENDING_SIGNALS)
     pid, channel = fabric.create(spec)
     try:
@@ -467,7 +467,8 @@ def main(arguments, program):
     options.all_names = not hasattr(options, "name")
     if options.command == "down" and options.all and not options.all_names:
         parser.error("down: --all and --name exclude each other")
-    registry.directory()  # Fixed now, while this process still is who called it.
+    # The directory is determined now, while this process still has the caller's identity.
+    registry.directory()
     if options.all_names:
         options.name = os.environ.get("VCLUSTER_NAME", "default")
     return _COMMANDS[options.command](options, program)

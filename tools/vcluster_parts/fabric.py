@@ -1,4 +1,4 @@
-"""From a Topology to running hosts, and the init processes that keep them alive.
+"""Makes running hosts from a Topology, and the init processes that keep them alive.
 
 One process, the cluster's init, is process 1 of a PID namespace. Its network namespace is the
 fabric: it holds one bridge per switch, and nothing of it is seen outside. Its UTS, IPC and mount
@@ -28,13 +28,14 @@ from .topology import Link, Topology
 HOST_DEVICE = "eth0"
 # No route leads out of the fabric, so this cannot clash with any network of the machine.
 DEFAULT_SUBNET = "10.77.0.0/16"
-# Frames that the kernel keeps for the forwarder. While that waits for a processor, a TCP connection
-# may send all that its largest window (tcp_rmem, 6 MiB) lets it: 4345 segments of 1448 bytes.
+# How many frames the kernel keeps for the forwarder. While the forwarder waits for a processor, a
+# TCP connection may send as much as its largest window (tcp_rmem, 6 MiB) allows: 4345 segments of
+# 1448 bytes.
 TAP_QUEUE = 4500
 _OWN = linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWUTS | linux.CLONE_NEWIPC
 ENDING_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 
-_keep_for_life = []  # A Popen that is collected would close its pipes.
+_keep_for_life = []  # If a Popen were collected, its pipes would be closed.
 _PRIVATE_DIRS = ("/dev/shm", "/run", "/tmp")
 
 
@@ -60,7 +61,7 @@ class Spec:
     shm_size: str = "50%"
     program: str = ""  # tools/vcluster, for the remote shell of mpirun
     forwarder: str = ""  # vcluster_links; needed where a link is forwarded
-    seed: int = 1  # of what gets lost
+    seed: int = 1  # It determines which frames are lost.
 
     def addresses(self):
         """{host: address}, the head among them."""
@@ -91,8 +92,8 @@ def create(spec):
             from error
     mine, theirs = socket.socketpair()
     sys.stdout.flush()
-    # A signal that comes while Python sets up the child would end in a traceback; it waits until
-    # each of the two is where it can answer it.
+    # A signal that comes while Python sets up the child would end in a traceback, so signals are
+    # blocked until each of the two processes can handle them.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
     pid = os.fork()
     if pid == 0:
@@ -155,20 +156,21 @@ def _child_main(channel, body, keep):
         for fd in (0, 1, 2):
             os.dup2(null, fd)
         for fd in {int(entry) for entry in os.listdir("/proc/self/fd")} - keep - {0, 1, 2}:
-            with contextlib.suppress(OSError):  # The listing's own descriptor is gone by now.
+            # The descriptor of the listing itself is closed by now.
+            with contextlib.suppress(OSError):
                 os.close(fd)
         body()
     except BaseException as error:  # pylint: disable=broad-except
         try:
             _send(channel, {"error": str(error) or repr(error)})
         except OSError:
-            pass  # Whoever asked is gone, and so is the need to tell.
+            pass  # The process that asked is gone, so no answer is needed.
     finally:
         os._exit(1)
 
 
 def _reap_forever():
-    """The whole duty of an init process: orphans are handed to it and it buries them."""
+    """The only task of an init process: it is given orphans and reaps them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
     while True:
         try:
@@ -178,7 +180,8 @@ def _reap_forever():
 
 
 def _tool(argv, lines):
-    """Feeds a batch to ip or tc; all of it or an error with the tool's own words."""
+    """Passes a batch to ip or tc: all of it is done, or there is an error with the tool's own
+    message."""
     if not lines:
         return
     try:
@@ -191,23 +194,23 @@ def _tool(argv, lines):
 
 
 def _burst(rate):
-    """Bytes that a link passes at once: a bucket of one millisecond keeps long-term and short-term
-    rates close to each other, and holds at least ten full frames so that slow links still pass what
-    they are given."""
+    """The bytes that a link passes at once. A bucket of one millisecond keeps the long-term and
+    short-term rates close to each other; it holds at least ten full frames, so that slow links
+    still pass what they are given."""
     return max(rate // 8000, 16384)
 
 
 def _shape(device, rate):
-    """tc line that limits what leaves `device`; no line when it is unlimited."""
+    """The line for tc that limits what leaves `device`; none when the link is unlimited."""
     if rate is None:
         return []
     return [f"qdisc add dev {device} root tbf rate {rate}bit burst {_burst(rate)} latency 50ms"]
 
 
 def _pieces(device, rates):
-    """ip line that has TCP hand over no more at a time than the slowest of `rates` passes at once:
-    else each queue takes it apart into frames, and two processors are busy with them at a few
-    gigabits per second in all."""
+    """The line for ip that makes TCP hand over no more at a time than the slowest of `rates`
+    passes at once. Otherwise each queue splits larger pieces into frames, which keeps two
+    processors busy at a few gigabits per second in all."""
     slowest = min((rate for rate in rates if rate is not None), default=None)
     return [] if slowest is None else [
         f"link set {device} gso_max_size {min(_burst(slowest), 65536)}"]
@@ -217,7 +220,8 @@ def _cluster_main(spec, channel):
     linux.set_process_name(f"vc:{spec.name}")
     linux.set_parent_death_signal(signal.SIGKILL)
     os.setsid()
-    pid = int(os.readlink("/proc/self"))  # /proc is still the caller's, so is the number
+    # /proc is still the caller's, so this number is the caller's, too.
+    pid = int(os.readlink("/proc/self"))
     outer_proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
     linux.unshare(_OWN)
     _own_files(spec, spec.head, spec.share)
@@ -248,14 +252,14 @@ def _cluster_main(spec, channel):
 
 
 def _own_files(spec, hostname, share):
-    """What a machine has for itself: host name, /dev/shm, /run, /tmp, /sys, /proc."""
+    """Gives a machine its own host name, /dev/shm, /run, /tmp, /sys and /proc."""
     socket.sethostname(hostname)
     linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
-    # Opened here, because what is about to be covered cannot be named afterwards.
+    # They are opened here, since what is about to be covered cannot be named afterwards.
     kept = [(path, os.open(path, os.O_PATH)) for path in ["/sys/fs/cgroup"] + share
             if os.path.isdir(path)]
     safe = linux.MS_NOSUID | linux.MS_NODEV
-    # Its own sysfs shows the devices of its own network; UCX and hwloc look there.
+    # A machine's own sysfs shows the devices of its own network; UCX and hwloc look there.
     linux.mount("sysfs", "/sys", "sysfs", safe | linux.MS_NOEXEC)
     for directory in _PRIVATE_DIRS:
         size = spec.shm_size if directory == "/dev/shm" else "50%"
@@ -270,13 +274,13 @@ def _own_files(spec, hostname, share):
 
 
 def _write_head_files(spec, addresses):
-    """Files that mpirun needs; they lie in the head's own /run, and the hosts see them."""
+    """Writes files that mpirun needs into the head's own /run, where the hosts see them."""
     os.makedirs("/run/vcluster")
     texts = {
         "hosts": "127.0.0.1 localhost\n" + "".join(
             f"{address} {name}\n" for name, address in addresses.items()),
         "hostfile": "".join(f"{name} slots={spec.slots}\n" for name in spec.topology.hosts),
-        # A path without blanks, because Open MPI splits the agent's command line at them.
+        # The path must have no blanks, since Open MPI splits the agent's command line at them.
         "rsh": f"#!/bin/sh\nexec '{sys.executable}' '{spec.program}' rsh \"$@\"\n",
     }
     for name, text in texts.items():
@@ -331,10 +335,10 @@ def _host_main(spec, name, channel, outer_proc):
 
 
 def _use_common_tcp():
-    """Lets this host's TCP control congestion as most clusters' does, so that results do not depend
-    on what this machine's own is set to: by cubic, Linux's default, or else by reno, which behaves
-    like it over short round trips, where the machine does not let namespaces choose cubic. What
-    cannot be set stays as it is."""
+    """Makes this host's TCP use the congestion control that most clusters use, so that results
+    do not depend on this machine's setting: cubic, Linux's default, or reno where namespaces may
+    not choose cubic, which behaves like it over short round trips. A setting that cannot be
+    changed stays as it is."""
     for name in ["cubic", "reno"]:
         try:
             with open("/proc/sys/net/ipv4/tcp_congestion_control", "w", encoding="utf-8") as file:
@@ -350,13 +354,13 @@ def _mac(address):
 
 
 def _neighbours(addresses, name, device):
-    """ip lines that tell `name` once for all who its peers are.
+    """The lines for ip that tell `name` once and for all which peers it has.
 
-    What hosts learn by ARP, all namespaces together keep in one table of the kernel, by default of
-    1,024 entries, and a full mesh of 32 hosts overflows it: connections then fail with "no route to
-    host". Permanent entries do not count (Linux 5.0 and later), and whoever is not root of the
-    machine may make them, too, while the table's limits (net.ipv4.neigh.default.gc_thresh3) are the
-    machine's.
+    The kernel keeps what hosts learn by ARP in one table for all namespaces, by default of 1,024
+    entries, and a full mesh of 32 hosts overflows it: connections then fail with "no route to
+    host". Permanent entries do not count (Linux 5.0 and later), and users other than the machine's
+    root may make them, too. Only the machine's root may change the table's limits
+    (net.ipv4.neigh.default.gc_thresh3).
     """
     return [f"neigh replace {address} lladdr {_mac(address)} dev {device} nud permanent"
             for peer, address in addresses.items() if peer != name]

@@ -5,10 +5,10 @@ import re
 
 from .errors import VclusterError
 
-# A list that is longer than this is a typing error, not a cluster for one machine.
+# A longer list is a typing error, not a cluster for one machine.
 MAX_HOSTS = 65536
 
-# Of a name: more is no host's.
+# No name of a host is longer than this.
 MAX_LENGTH = 255
 
 _PIECE = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")

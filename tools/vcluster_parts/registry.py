@@ -17,16 +17,16 @@ import time
 from . import linux
 from .errors import VclusterError
 
-# Below the root of a cluster's init.
+# These paths are below the root of a cluster's init.
 STATE_PATH = "run/vcluster/state.json"
 LINKS_PATH = "run/vcluster/links"
 
 
 @functools.lru_cache(maxsize=None)
 def directory():
-    """Of the machine for root, of the user for others; the environment may say otherwise.
+    """The machine's folder for root, the user's for others; the environment may name another.
 
-    Asked once: in a user namespace everybody looks like root.
+    It is determined once: in a user namespace every user looks like root.
     """
     chosen = os.environ.get("VCLUSTER_DIR")
     if chosen:
@@ -58,7 +58,8 @@ def locked():
 
 
 def _is_same_directory(fd, path):
-    """The last user removes the directory: a lock on a removed one protects nothing."""
+    """Is the locked directory still the one of that name? The last user removes it, and a lock
+    on a removed one protects nothing."""
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except FileNotFoundError:
@@ -126,7 +127,7 @@ def remove(name):
 
 
 def state(pid):
-    """What the cluster's init wrote about it, read through the init's own root."""
+    """What the cluster's init has written about the cluster, read through the init's own root."""
     try:
         with open(f"/proc/{pid}/root/{STATE_PATH}", encoding="utf-8") as file:
             return json.load(file)
@@ -135,7 +136,8 @@ def state(pid):
 
 
 def link_counters(pid):
-    """What the forwarder of the cluster says of its links; no links where there is no forwarder."""
+    """The counters of the links that the cluster's forwarder prints; none where there is no
+    forwarder."""
     path = f"/proc/{pid}/root/{LINKS_PATH}"
     if not os.path.exists(path):
         return {"realtime": True, "links": {}}

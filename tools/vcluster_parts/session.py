@@ -47,7 +47,7 @@ def _start(pid, argv, environment, cwd):
         _join(rest)
         os.chdir(cwd)
         linux.set_parent_death_signal(signal.SIGKILL)
-        # Ctrl-C may be pending; here it ends the process, as it will end the command.
+        # Ctrl-C may be pending; here it ends this process, as it will end the command.
         if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
@@ -56,7 +56,7 @@ def _start(pid, argv, environment, cwd):
         status = 127
         where = "" if os.path.isdir(cwd) else " (the hosts have their own /tmp and /run; share a " \
             "directory with: vcluster up --share DIR)"
-        # Of a program that is in no folder of PATH, the last one that was tried is no help.
+        # For a program that is in no folder of PATH, the last path that was tried would not help.
         name = error.filename if isinstance(error.filename, str) else argv[0]
         os.write(2, f"vcluster: {name}: not found{where}\n".encode())
     except (OSError, ValueError) as error:

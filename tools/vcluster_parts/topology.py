@@ -1,4 +1,5 @@
-"""Slurm's topology.conf read into a checked tree of switches and hosts, and what its links are."""
+"""Reads Slurm's topology.conf into a checked tree of switches and hosts, and the properties of
+its links."""
 
 import re
 from dataclasses import dataclass, field
@@ -60,7 +61,8 @@ class Link:
 
     @property
     def is_forwarded(self):
-        """The kernel has rates, but neither latency nor loss."""
+        """Does a forwarder carry the link? The kernel limits rates, but adds neither latency nor
+        loss."""
         return self.latency_ns > 0 or self.loss > 0
 
 
@@ -104,7 +106,7 @@ class Topology:
         return [host for switch in self.switches for host in switch.nodes]
 
     def parents(self):
-        """{host or switch: the Switch that it hangs below}, without the root."""
+        """{host or switch: the Switch above it}, without the root."""
         return {child: switch for switch in self.switches
                 for child in switch.nodes + switch.switches}
 
@@ -230,7 +232,8 @@ def _find_parents(switches, by_name, source):
 
 
 def _check_reach(roots, by_name, parent, source):
-    """With one parent each, whatever the root does not reach hangs below a ring, or is of one."""
+    """Checks that the root reaches everything. Each node has one parent, so a node that it does
+    not reach is on a ring or below one."""
     reached, pending = set(), [root.name for root in roots]
     while pending:
         name = pending.pop()

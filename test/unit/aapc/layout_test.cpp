@@ -33,13 +33,14 @@ TEST_CASE("aapc: the root is where no branch holds more than half", "[aapc][layo
 TEST_CASE("aapc: two machines on one switch have it for their root", "[aapc][layout]") {
     CHECK(Layout({{kNone, 0, 0}, {1, 2}}).root() == 0);
     CHECK(Layout({{kNone, 0, 1, 1}, {2, 3}}).root() == 1);
-    // A machine with most of the ranks.
+    // The root is a machine where most of the ranks are.
     CHECK(Layout({{kNone, 0, 0}, {1, 1, 1, 2}}).root() == 1);
     CHECK(Layout({{kNone, 0, 0}, {1, 1, 2, 2}}).root() == 0);
 }
 
 TEST_CASE("aapc: what lies below a link is an interval, links in a row are one", "[aapc][layout]") {
-    // 0 has 1 and 2; 1 has 3 alone, which has machines 4 and 5; 2 has machines 6, 7 and 8.
+    // Node 0 has children 1 and 2; 1 has child 3 alone, which has machines 4 and 5; 2 has machines
+    // 6, 7 and 8.
     const Layout layout({{kNone, 0, 0, 1, 3, 3, 2, 2, 2}, {4, 5, 6, 7, 8}});
     CHECK(layout.root() == 2);
     REQUIRE(layout.subtree_count() == 4);
@@ -67,7 +68,7 @@ TEST_CASE("aapc: links are those of the tree, and nest", "[aapc][layout]") {
                 if (const std::uint32_t outer = layout.link(link).outer; outer != kNone) {
                     CHECK(below.count() < layout.link(outer).below.count());
                 }
-                // Those on one side share what they pass to those on the other.
+                // Every message from one side of the link to the other passes it.
                 for (Position to = 0; to < layout.member_count(); ++to) {
                     const bool leaves = !below.contains(to);
                     const bool passes =

@@ -23,7 +23,8 @@ std::string refusal(std::string_view text) {
     return std::string(parse_listed(text).status().message());
 }
 
-/// `phases` of three machines, without synchronisations unless they are given.
+/// The text of a list with `phases` for three machines, without synchronisations unless they are
+/// given.
 std::string three(std::string_view phases, std::string_view syncs = "syncs 0\n") {
     return fmt::format("aapc 1\nmachines 3\na\nb\nc\n{}{}", phases, syncs);
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Users = std::map<test::Edge, std::vector<Use>>;
 
-/// The messages that pass each directed edge, by phase; within a machine there is none.
+/// The messages that pass each directed edge, by phase; messages within a machine pass none.
 Users list_users(const Tree& tree, const Phases& phases) {
     Users users;
     for (const Use& use : all_messages(phases)) {
@@ -24,8 +24,8 @@ Users list_users(const Tree& tree, const Phases& phases) {
     return users;
 }
 
-/// What comes before each message, when some wait for others and each member sends one message
-/// after another, or waits for those of its own that are named: a square of bits.
+/// Which messages come before each message, as a square of bits. Synchronisations order them, and
+/// each member sends its own messages one after another unless `one_after_another` is false.
 class Closure {
   public:
     Closure(const Phases& phases, const std::vector<Sync>& syncs, bool one_after_another = true)
@@ -45,7 +45,8 @@ class Closure {
         for (const Sync& sync : syncs) {
             direct_[number(sync.later)].push_back(number(sync.earlier));
         }
-        for (std::size_t i = 0; i < messages_.size(); ++i) { // By phase.
+        // The messages are in the order of their phases.
+        for (std::size_t i = 0; i < messages_.size(); ++i) {
             for (const std::size_t earlier : direct_[i]) {
                 for (std::size_t word = 0; word < words_; ++word) {
                     before_[i * words_ + word] |= before_[earlier * words_ + word];
@@ -59,7 +60,7 @@ class Closure {
         return ordered(number(earlier), number(later));
     }
 
-    /// Would the two be ordered without this synchronisation?
+    /// Are the two messages ordered even without this synchronisation?
     bool redundant(const Sync& sync) const {
         const std::size_t earlier = number(sync.earlier);
         const std::vector<std::size_t>& direct = direct_[number(sync.later)];
@@ -86,7 +87,7 @@ class Closure {
     std::vector<std::size_t> number_;
 };
 
-/// Do all messages that share an edge follow one another, each the one `window` before it?
+/// Of all messages that share an edge, does each one come after the one `window` places before it?
 bool sufficient(const Users& all, const Closure& closure, std::uint32_t window = 1) {
     return std::all_of(all.begin(), all.end(), [&](const auto& edge_and_users) {
         const std::vector<Use>& users = edge_and_users.second;
@@ -99,8 +100,9 @@ bool sufficient(const Users& all, const Closure& closure, std::uint32_t window =
     });
 }
 
-/// What members do of themselves, with words matched by counting. Without a window that each sends
-/// one message after another is left out.
+/// The synchronisations that the members' steps amount to, with sent and awaited words matched by
+/// counting. Where there is a window, the order in which a member sends its own messages is among
+/// them.
 std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller,
                                  std::uint32_t window = 1) {
     std::map<std::pair<Position, Position>, std::vector<Use>> sent;
@@ -159,7 +161,8 @@ void check_users(const Tree& tree) {
                 after.insert((place + 1)->phase);
             }
         }
-        // The nearest neighbour on any edge is one on every edge that is shared with it.
+        // The nearest neighbour of a message on any edge is its nearest neighbour on every edge
+        // that both pass.
         const std::vector<Use> earlier = order.before(use);
         const std::vector<Use> later = order.after(use);
         REQUIRE(earlier.empty() == before.empty());

@@ -17,8 +17,8 @@ std::vector<std::vector<Message>> list_phases(const Phases& phases) {
     return list;
 }
 
-/// Every phase is free of contention, and looking at a phase gives the messages that say they are
-/// in it.
+/// Checks that every phase is free of contention, and that looking up a phase gives the messages
+/// that name it as theirs.
 void check(const Tree& tree) {
     const Layout layout(tree);
     const Phases phases(layout);
@@ -80,7 +80,8 @@ TEST_CASE("aapc: the paper's example gives its table 4", "[aapc][phases]") {
 }
 
 TEST_CASE("aapc: the rotate pattern gives table 2 of the paper", "[aapc][phases]") {
-    // Subtrees of six, six and four: t_0 -> t_2 begins at phase 36, after t_0 -> t_1.
+    // The subtrees have six, six and four machines: t_0 -> t_2 begins at phase 36, after t_0 ->
+    // t_1.
     Tree tree{{kNone, 0, 0, 0}, {}};
     for (std::uint32_t i = 0; i < 16; ++i) {
         tree.member_nodes.push_back(static_cast<std::uint32_t>(tree.parents.size()));

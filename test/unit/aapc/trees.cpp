@@ -6,7 +6,7 @@
 namespace ucg::aapc::test {
 namespace {
 
-/// A switch's branches; a machine has none.
+/// A node of a tree: a switch has branches, a machine has none.
 struct Shape {
     std::vector<Shape> branches;
 };
@@ -15,8 +15,8 @@ using Branches = std::vector<Shape>;
 
 std::vector<Shape> every_branch(std::uint32_t machines);
 
-/// Every set of branches with so many machines in all, each one no larger than `largest`, and of
-/// that size not before number `from`.
+/// Every set of branches with `machines` machines in all. No branch has more than `largest`
+/// machines, and those that have `largest` are numbered `from` or higher in every_branch(largest).
 std::vector<Branches> every_set(std::uint32_t machines, std::uint32_t largest, std::size_t from) {
     if (machines == 0) {
         return {{}};
@@ -34,7 +34,7 @@ std::vector<Branches> every_set(std::uint32_t machines, std::uint32_t largest, s
     return sets;
 }
 
-/// A machine, or a switch with several branches.
+/// Every branch with so many machines: a machine by itself, or a switch with several branches.
 std::vector<Shape> every_branch(std::uint32_t machines) {
     if (machines == 1) {
         return {Shape{}};
@@ -132,7 +132,7 @@ std::vector<Edge> path(const Tree& tree, std::uint32_t from, std::uint32_t to) {
     std::vector<Edge> down;
     std::uint32_t a = tree.member_nodes[from];
     std::uint32_t b = tree.member_nodes[to];
-    while (a != b) { // Parents have lower numbers.
+    while (a != b) { // Parents have lower numbers than their children.
         if (a > b) {
             up.push_back(2 * a);
             a = tree.parents[a];

@@ -18,7 +18,7 @@ TEST_CASE("printable: what commands a terminal is written out", "[printable]") {
     CHECK(printable("\x1b]0;title\x07") == "\\u001b]0;title\\u0007");
     CHECK(printable("back\bspace\r\x7f") == "back\\u0008space\\u000d\\u007f");
     CHECK(printable(std::string_view("nul\0", 4)) == "nul\\u0000");
-    // The same commands in one character: CSI and OSC of C1, in UTF-8 and as a bare byte.
+    // The same commands in one character: CSI and OSC of C1, in UTF-8 and as a single byte.
     CHECK(printable("\xc2\x9b"
                     "2J") == "\\u009b2J");
     CHECK(printable("\x9b"
@@ -27,8 +27,8 @@ TEST_CASE("printable: what commands a terminal is written out", "[printable]") {
 
 TEST_CASE("printable: what is not UTF-8 is written out", "[printable]") {
     CHECK(printable("\xff") == "\\u00ff");
-    CHECK(printable("\xc3") == "\\u00c3");            // Cut short.
-    CHECK(printable("\xc0\x9b") == "\\u00c0\\u009b"); // Longer than it needs to be.
+    CHECK(printable("\xc3") == "\\u00c3");            // The sequence is cut short.
+    CHECK(printable("\xc0\x9b") == "\\u00c0\\u009b"); // The sequence is longer than it needs to be.
     CHECK(printable("\xed\xa0\x80") == "\\u00ed\\u00a0\\u0080");
     CHECK(printable("\xf4\x90\x80\x80") == "\\u00f4\\u0090\\u0080\\u0080");
 }
@@ -52,12 +52,12 @@ TEST_CASE("printable: of any bytes nothing is left that a terminal obeys", "[pri
         for (std::size_t i = 0; i < shown.size(); ++i) {
             const auto letter = static_cast<unsigned char>(shown[i]);
             REQUIRE(((letter >= 0x20 && letter != 0x7f) || letter == '\t'));
-            if (letter == 0xc2) { // C1 controls are C2 80 to C2 9F.
+            if (letter == 0xc2) { // The C1 controls are C2 80 to C2 9F.
                 REQUIRE(i + 1 < shown.size());
                 REQUIRE(static_cast<unsigned char>(shown[i + 1]) >= 0xa0);
             }
         }
-        REQUIRE(printable(shown, LineBreaks::escape) == shown); // So it is all UTF-8.
+        REQUIRE(printable(shown, LineBreaks::escape) == shown); // So all of it is UTF-8.
     }
 }
 

@@ -1,4 +1,4 @@
-// A call's arguments, as C gives them, in bytes.
+// How the arguments of a call of the C API become a request in bytes.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -12,12 +12,13 @@ using ucg::Rank;
 
 namespace {
 
-constexpr std::uint64_t kHuge = (std::uint64_t{1} << 32U) + 24; // Its low 32 bits make sense, too.
+// Its low 32 bits alone are a valid length, too.
+constexpr std::uint64_t kHuge = (std::uint64_t{1} << 32U) + 24;
 
 void keep_left(void* /*argument*/, const void* /*left*/, const void* /*right*/, void* /*target*/,
                std::size_t /*count*/) {}
 
-/// Elements of the caller's own, of that size.
+/// A reduction of the caller's own elements of that size.
 ucg_coll_params_t reduction(ucg_coll_type_t type, std::uint64_t count,
                             std::uint64_t element_bytes) {
     ucg_coll_params_t params = {};
@@ -30,7 +31,7 @@ ucg_coll_params_t reduction(ucg_coll_type_t type, std::uint64_t count,
     return params;
 }
 
-/// One block for each of two ranks.
+/// A call with one block for each of two ranks.
 struct TwoBlocks {
     explicit TwoBlocks(std::uint64_t element_bytes) {
         params.field_mask = UCG_COLL_PARAM_FIELD_VECTORS;
@@ -53,7 +54,7 @@ struct TwoBlocks {
     ucg_coll_params_t params = {};
 };
 
-/// Three edges out, two in, with `int` vectors as MPI gives them; on rank 1 of 3.
+/// Rank 1 of 3 has three edges out and two in, and `int` vectors as MPI passes them.
 struct Edges {
     Edges() {
         params.field_mask = UCG_COLL_PARAM_FIELD_INT_VECTORS | UCG_COLL_PARAM_FIELD_NEIGHBORS;
@@ -75,7 +76,7 @@ struct Edges {
         }
         return ucg::capi::request_of(params, *key, 1, 3);
     }
-    /// Was a call that is now given as this one the same as `kept`?
+    /// Does this call repeat the one that `kept` was taken from?
     bool repeats(const ucg::capi::GivenVectors& kept) const {
         return kept.repeated_by(params, use);
     }

@@ -77,7 +77,7 @@ TEST_CASE("config: variables that nobody reads are told, with those that were me
     CHECK(unused({}).empty());
     CHECK(unused({"PATH=/bin", "UCX_TLS=tcp", "XUCG_TLS=x", "UCG=1", "ucg_tls=shm"}).empty());
     CHECK(unused({"UCG_TLS=shm", "UCG_REDUCE_SCATTER_BLOCK=ring", "UCG_HEAP_SIZE=1G"}).empty());
-    CHECK(unused({"UCG_NO_PACKAGES=1", "UCG_TEST_ACCEPT=1"}).empty()); // Read by others.
+    CHECK(unused({"UCG_NO_PACKAGES=1", "UCG_TEST_ACCEPT=1"}).empty()); // Other programs read these.
     CHECK(unused({"A=B", "UCG_ALREDUCE=ring", "UCG_TLS=shm"}) ==
           "UCG_ALREDUCE (maybe UCG_ALLREDUCE?)");
     CHECK(unused({"UCG_SLEEPAFTER=1", "UCG_STAGGING=0"}) ==

@@ -1,4 +1,4 @@
-// What a rank wants for its blocks between hosts, and what all ranks make of it.
+// Which rooms a rank wants for its blocks to other hosts, and what all ranks agree on.
 #include <cstring>
 #include <vector>
 
@@ -47,8 +47,8 @@ TEST_CASE("capi: the k-th edges of two ranks share a room, whatever else there i
     CHECK(rooms.wanted() == Rooms{{0, 3, 0}, {0, 4, 2}, {0, 4, 3}, {0, 4, 5}, {0, 6, 7}});
 }
 
-/// The other ranks, as far as rank 0 of hosts {0, 1} and {2, 3} hears of them: rank 1 brings
-/// `there`.
+/// Stands in for the other ranks of hosts {0, 1} and {2, 3}, as far as rank 0 hears of them: rank 1
+/// wants the rooms in `there`.
 struct Others {
     Rooms there;
     std::vector<std::uint64_t> summed;

@@ -7,7 +7,7 @@
 
 namespace {
 
-/// Two ranks that are equal, until memory runs out between two exchanges.
+/// The allgather of two ranks that contribute the same; memory runs out after so many exchanges.
 int gather_until_exhausted(void* left, const void* send, void* receive, std::size_t bytes) {
     if (--*static_cast<int*>(left) < 0) {
         throw std::bad_alloc();

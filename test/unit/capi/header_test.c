@@ -1,4 +1,4 @@
-/* The public header compiled as C99, strictly; and what can be called without peers. */
+/* The public header, compiled strictly as C99, and the calls that need no peers. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static int gather_alone(void* arg, const void* send, void* recv, size_t bytes) {
     return 0;
 }
 
-/* old_caller.c */
+/* Defined in old_caller.c. */
 int old_caller_creates(ucg_context_h* context_p);
 int old_caller_makes(ucg_context_h context,
                      int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
@@ -58,7 +58,7 @@ static void check_handshake(void) {
     check(ucg_context_destroy(context) == UCG_OK, "its end");
 }
 
-/** What is ended or started too early, or too late, stays as it is. */
+/** Whatever a call tries to start or to destroy at the wrong time stays as it is. */
 static void check_wrong_times(ucg_context_h context, ucg_group_h group,
                               const ucg_coll_params_t* reduction) {
     ucg_coll_params_t params = *reduction;
@@ -74,7 +74,8 @@ static void check_wrong_times(ucg_context_h context, ucg_group_h group,
     check(ucg_coll_start(coll) == UCG_ERR_INVALID_PARAM, "start what is free");
 }
 
-/** Every short form, where the only rank's result is its own operand. */
+/** Every short form of a call, on a group of one rank, where the result is the rank's own
+ * operand. */
 static void check_short_forms(ucg_group_h group) {
     const uint64_t counts[] = {2};
     const int64_t displs[] = {1};
@@ -118,10 +119,11 @@ static void check_short_forms(ucg_group_h group) {
           "sizes of datatypes");
 }
 
-/** How often the exchange is looked at before it has ended. */
+/** How many more times the exchange is tested before it reports its end. */
 static int looks_left;
 
-/** Of the last exchange, which may never end: it stays as long as it can be reached. */
+/** What the last exchange sends. That exchange may never end; this pointer keeps its memory
+ * reachable. */
 static const void* volatile told;
 
 static int gather_kept(void* arg, const void* send, void* recv, size_t bytes) {
@@ -134,7 +136,7 @@ static ucg_status_t look(void* arg) {
     return looks_left-- > 0 ? UCG_INPROGRESS : UCG_OK;
 }
 
-/** A group of one, made without waiting; and one that is given up. */
+/** A group of one rank is made without waiting, and the making of another one is given up. */
 static void check_creation(ucg_context_h context) {
     ucg_group_params_t params = {0};
     ucg_group_creation_h creation;

@@ -1,4 +1,4 @@
-// The public headers in C++, strictly: that they compile is the test. It is linked to nothing.
+// The public headers, compiled strictly as C++. That they compile is the test; nothing calls them.
 #include <ucg/ucg.h>
 #include <ucg/ucg_calls.h>
 

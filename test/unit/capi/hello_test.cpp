@@ -1,4 +1,4 @@
-// What ranks tell one another first: who cannot be in one group with whom.
+// What ranks tell one another first, and which ranks cannot be in one group.
 #include <string>
 
 #include "test/support/catch.hpp"
@@ -10,7 +10,7 @@ using namespace ucg::capi;
 
 namespace {
 
-/// What the ranks of a group of two come to, of which the second says `other`.
+/// The verdict of a group of two ranks, the second of which says `other`.
 Status verdict(const Hello& other) {
     ucg_context_h context = nullptr;
     REQUIRE(ucg_context_create(nullptr, nullptr, &context) == UCG_OK);

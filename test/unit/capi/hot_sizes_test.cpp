@@ -1,5 +1,5 @@
-// How large is what a short collective reads and writes: a field that is added there costs every
-// call, so that whoever adds one changes a number here and says why.
+// The sizes of the structures that a short collective reads and writes. A field that is added to
+// one of them costs every call, so whoever adds one has to change a number here and say why.
 #include "shm/flag_slot.hpp"
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
@@ -16,15 +16,18 @@ TEST_CASE("capi: what the short path touches is as small as it was", "[capi][siz
     CHECK(sizeof(graph::Step) <= 36);
     CHECK(sizeof(graph::MessagePlan) <= 40);
     CHECK(sizeof(graph::Wait) <= 8);
-    CHECK(sizeof(engine::Execution) <= 224); // Of which 8 say who is told of the end.
-    CHECK(sizeof(transport::Message) <= 80); // Of which 32 are for parts read where they arrive.
+    CHECK(sizeof(engine::Execution) <= 224); // 8 bytes of it say who is told of the end.
+    // 32 bytes of it are for parts that are read where they arrive.
+    CHECK(sizeof(transport::Message) <= 80);
     CHECK(sizeof(transport::FlagSlotExchange) <= kCacheLine);
-    CHECK(sizeof(shm::FlagSlot) == 2 * kCacheLine); // Processors fetch lines in pairs.
+    // The size is two lines because processors fetch lines in pairs.
+    CHECK(sizeof(shm::FlagSlot) == 2 * kCacheLine);
     CHECK(sizeof(capi::CallShape) <= 40);
     CHECK(sizeof(capi::CallBinding) <= 40);
     CHECK(sizeof(capi::KnownCall) <= 2 * kCacheLine);
-    CHECK(sizeof(capi::PlanRun) <= 272);     // Of which 8 say how the caller's operator ended.
-    CHECK(sizeof(ucg_coll_params_t) <= 128); // Of which 16 are layouts, most often not read.
+    CHECK(sizeof(capi::PlanRun) <= 272); // 8 bytes of it say how the caller's operator ended.
+    // 16 bytes of it are layouts, which most calls do not read.
+    CHECK(sizeof(ucg_coll_params_t) <= 128);
 }
 
 } // namespace ucg

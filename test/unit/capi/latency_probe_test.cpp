@@ -36,7 +36,7 @@ TEST_CASE("latency probe: who asks knows how long messages take, and nothing is 
     CHECK(answers.seen_ns() == 0);
 }
 
-/// Keeps what is posted, until the test ends it, or it is abandoned.
+/// A transport that keeps what is posted until the test completes it or the transport is abandoned.
 class Held final : public transport::Transport {
   public:
     std::string_view name() const override { return "held"; }

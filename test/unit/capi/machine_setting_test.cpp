@@ -1,5 +1,5 @@
-// UCG_MACHINE: which machine it names, where processes are on it, and what is said where it names
-// none.
+// UCG_MACHINE: which machine it names, where processes are on that machine, and which message is
+// logged when it names none.
 #include <array>
 #include <cstdlib>
 #include <cstring>

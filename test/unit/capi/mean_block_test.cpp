@@ -1,4 +1,5 @@
-// When ranks add up what the blocks of an alltoallv have, and what they take from it.
+// When ranks add up the lengths of an alltoallv's blocks, and which mean length they derive from
+// the sum.
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -21,7 +22,7 @@ TEST_CASE("capi: ranks add up at the first alltoallv, and ever more seldom after
 
 TEST_CASE("capi: the mean is that of all blocks since the last sum, with those that are empty",
           "[capi]") {
-    constexpr Rank kRanks = 3; // Each sends two blocks in a call.
+    constexpr Rank kRanks = 3; // Each rank sends two blocks in a call.
     MeanBlock mean;
     REQUIRE(mean.begins(100));
     CHECK(mean.received() == 100);
@@ -35,7 +36,7 @@ TEST_CASE("capi: the mean is that of all blocks since the last sum, with those t
         REQUIRE_FALSE(mean.begins(0));
     }
     REQUIRE(mean.begins(1));
-    CHECK(mean.added_up(1, kRanks) == 1); // Not nothing.
+    CHECK(mean.added_up(1, kRanks) == 1); // The mean is rounded up to 1, not down to 0.
 }
 
 } // namespace

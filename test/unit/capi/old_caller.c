@@ -1,6 +1,6 @@
-/* A program that was compiled with the header of API 0.1, of which it has no more than this:
-   today's has functions of these names, which would be called instead wherever they are not
-   inlined. */
+/* A program that was compiled with the header of API 0.1. It declares the few things of that
+ * header that it needs: today's header has functions of the same names, which would be called
+ * instead wherever they are not inlined. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 typedef struct ucg_context* ucg_context_h;
 typedef struct ucg_group* ucg_group_h;
 
-/** API 0.1's ucg_group_attr_t, and what lies behind it in the caller's memory. */
+/** The ucg_group_attr_t of API 0.1, and what follows it in the caller's memory. */
 struct attributes {
     uint64_t started[17];
     uint64_t planned;
@@ -20,7 +20,7 @@ struct attributes {
     uint64_t behind;
 };
 
-/** API 0.1's ucg_group_params_t, which ended with the name. */
+/** The ucg_group_params_t of API 0.1, whose last field is the name. */
 struct group_params {
     uint64_t field_mask;
     uint32_t rank;
@@ -45,7 +45,7 @@ int old_caller_creates(ucg_context_h* context_p) {
     return ucg_context_create(NULL, NULL, context_p) == 0;
 }
 
-/* A group of one. What lies behind the structure is nobody's. */
+/* Makes a group of one rank. The memory behind the structure is not part of it. */
 int old_caller_makes(ucg_context_h context,
                      int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
                      ucg_group_h* group_p) {
@@ -65,7 +65,7 @@ int old_caller_makes(ucg_context_h context,
     return status == 0;
 }
 
-/* Of a group of one that has started one allreduce. */
+/* Queries a group of one rank that has started one allreduce. */
 int old_caller_is_told(ucg_group_h group) {
     struct attributes attr;
 

@@ -1,4 +1,4 @@
-// Schedules that are loaded: which file is read, and what ranks agree on.
+// Schedules that are loaded from files: which file is read, and what the ranks agree on.
 #include <array>
 #include <fstream>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// The plans of a group: a program whose sizes never repeat does not make them grow without bound,
-// and what is in use stays.
+// The plans of a group: a program whose sizes never repeat does not make the cache grow without
+// bound, and plans that are in use stay.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -12,10 +12,10 @@
 namespace ucg::capi {
 namespace {
 
-/// As plan_cache.hpp has it.
+/// The same limit as in plan_cache.hpp.
 constexpr std::size_t kPlansMax = 512;
 
-/// Makes plans of a group of one rank, which need so many bytes of scratch.
+/// Makes plans for a group of one rank that need so many bytes of scratch.
 PlanCache::Make maker(std::uint64_t scratch_bytes) {
     return [=](const graph::Request& request,
                std::uint64_t /*hash*/) -> Result<std::unique_ptr<CachedPlan>> {
@@ -69,7 +69,8 @@ TEST_CASE("capi: a group keeps so many plans and no more", "[capi]") {
     }
     CHECK(most == kPlansMax);
     CHECK(caller.plans.planned() == 4 * kPlansMax);
-    // Some at a time, so that a loop over few more sizes than that finds most of its plans.
+    // Plans are dropped some at a time, so that a loop over a few more sizes than kPlansMax still
+    // finds most of its plans.
     CHECK(caller.plans.size() > kPlansMax / 2);
 }
 
@@ -148,7 +149,8 @@ TEST_CASE("capi: a call is recalled until another takes its place", "[capi]") {
 TEST_CASE("capi: calls of several shapes are all recalled, in any order", "[capi]") {
     constexpr std::uint64_t kShapes = 8;
     Caller caller;
-    for (int round = 0; round < 3; ++round) { // The first one finds out how many places they need.
+    // In the first round the cache finds out how many places the calls need.
+    for (int round = 0; round < 3; ++round) {
         for (std::uint64_t bytes = 1; bytes <= kShapes; ++bytes) {
             const KnownCall* known = caller.plans.recall(caller.allgather_of(bytes));
             CHECK((known == nullptr || known->plan == caller.plan_of(bytes)));
@@ -168,7 +170,7 @@ TEST_CASE("capi: a call that is known does not stand for others of the same plac
     ucg_coll_params_t barrier = {};
     barrier.type = UCG_COLL_BARRIER;
     CHECK(caller.plans.recall(barrier) == nullptr);
-    for (std::uint64_t bytes = 9; bytes < 200; ++bytes) { // There are more and more places.
+    for (std::uint64_t bytes = 9; bytes < 200; ++bytes) { // The number of places grows.
         CHECK(caller.plan_of(bytes) != plan);
         CHECK(caller.plans.recall(barrier) == nullptr);
         const KnownCall* const known = caller.plans.recall(caller.allgather_of(8));

@@ -1,4 +1,4 @@
-// Groups that would plan alike share a planner, and what it has planned.
+// Groups that would plan alike share a planner and the plans that it has made.
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -87,7 +87,7 @@ TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
     REQUIRE(first.ok());
     CHECK((*first)->schedule == *plan::plan(planner->facts(), allreduce_of(4, 64), 0));
     CHECK(*planner->plan(allreduce_of(4, 64), 1, "another") == *first);
-    // Two requests may have one hash.
+    // Two different requests may have the same hash.
     const auto longer = planner->plan(allreduce_of(4, 1 << 20), 1, "group");
     REQUIRE(longer.ok());
     CHECK((*longer)->request.bytes == 1 << 20);
@@ -95,7 +95,7 @@ TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
 }
 
 TEST_CASE("capi: a planner forgets half of many, what somebody holds stays", "[capi]") {
-    constexpr std::uint64_t kPlans = 8000; // More than it keeps.
+    constexpr std::uint64_t kPlans = 8000; // These are more plans than the planner keeps.
     Context context(nullptr, config_with({}), {}, {});
     const std::shared_ptr<Planner> planner = context.planner(facts_of(2));
     std::vector<std::shared_ptr<const Planned>> held;

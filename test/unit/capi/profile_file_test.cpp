@@ -1,4 +1,4 @@
-// Where the costs come from. Files and environment are of this test alone.
+// Where the costs come from. This program has files and environment variables to itself.
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -15,7 +15,7 @@
 namespace ucg::capi {
 namespace {
 
-/// A folder of its own, and XDG_CONFIG_HOME and HOME pointing into it; all back at the end.
+/// A temporary folder that XDG_CONFIG_HOME and HOME point into; the destructor restores both.
 class Home {
   public:
     Home() {
@@ -43,7 +43,7 @@ class Home {
         ::setenv(variable, value.c_str(), 1);
     }
 
-    /// The path of a file below the folder, with this content.
+    /// Writes a file with this content below the folder, and returns its path.
     std::string file(const std::string& name, const std::string& text) const {
         const std::filesystem::path path = folder_ / name;
         std::filesystem::create_directories(path.parent_path());
@@ -84,7 +84,7 @@ TEST_CASE("profile file: of another processor it is told of, and used if it was 
     const Result<LoadedProfile> named = load_profile(path);
     REQUIRE(named.ok());
     if (topo::this_processor().vendor.empty()) {
-        return; // Nothing is known of this one.
+        return; // The processor is not known.
     }
     CHECK(found->profile == builtin_costs_here().profile);
     CHECK(found->path.empty());
@@ -116,14 +116,14 @@ TEST_CASE("profile file: where nobody has measured, or wants it, there is one ad
     CHECK(tune_advice(load_profile("builtin").value()).empty());
 
     cost::Profile profile = cost::default_profile();
-    // Of the network alone.
+    // The profile has measured costs of the network alone.
     const std::string path = home.file("config/ucg/profile.toml", cost::to_toml(profile));
     CHECK(tune_advice(load_profile("").value()) == advice);
     CHECK(tune_advice(load_profile(path).value()) == advice);
     profile.memory.caches[static_cast<std::size_t>(cost::Cache::l2)].measured = true;
     home.file("config/ucg/profile.toml", cost::to_toml(profile));
     CHECK(tune_advice(load_profile("").value()).empty());
-    // What is wrong with the file names the remedy by itself.
+    // The complaint about a wrong file names the remedy by itself, so there is no further advice.
     home.file("config/ucg/profile.toml", "version = 7\n");
     const LoadedProfile wrong = load_profile("").value();
     CHECK(wrong.complaint.find("ucg_tune") != std::string::npos);
@@ -140,7 +140,7 @@ TEST_CASE("profile file: found by the rules of XDG", "[profile]") {
     CHECK(loaded->hash == cost::hash_of(loaded->profile));
     CHECK(loaded->path == default_profile_path());
 
-    // A path that is not absolute does not count.
+    // A path that is not absolute is ignored.
     Home::set("XDG_CONFIG_HOME", "config");
     CHECK(default_profile_path() == home.path("home/.config/ucg/profile.toml"));
     Home::set("HOME", "");
@@ -173,7 +173,7 @@ TEST_CASE("profile file: one that the user named must be right", "[profile]") {
               ": line 2: compute.copy_per_byte_ns: expected a number of nanoseconds, not negative, "
               "found nothing");
     CHECK_FALSE(load_profile("/dev/zero").ok());
-    CHECK_FALSE(load_profile(home.path("")).ok()); // A folder.
+    CHECK_FALSE(load_profile(home.path("")).ok()); // The path is that of a folder.
 }
 
 TEST_CASE("profile file: one that was merely found may be wrong", "[profile]") {
@@ -191,7 +191,7 @@ TEST_CASE("profile file: one that was merely found may be wrong", "[profile]") {
 TEST_CASE("profile file: one that is too long is told of, whatever failed before", "[profile]") {
     const Home home;
     home.file("config/ucg/profile.toml", std::string((1 << 20) + 1, '#'));
-    errno = ENOENT; // Of something else.
+    errno = ENOENT; // An earlier failure of another call has left this.
     const Result<LoadedProfile> loaded = load_profile("");
     REQUIRE(loaded.ok());
     CHECK(loaded->complaint.find("found more than 1048576 bytes") != std::string::npos);

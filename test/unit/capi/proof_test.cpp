@@ -1,5 +1,5 @@
-// UCG_VERIFY: what a rank assumes of the others fits its own request, so that the plans which
-// follow from it are proved, and a wrong one of its own is found.
+// UCG_VERIFY: what a rank assumes about the other ranks fits its own request, so that the plans
+// that follow from it are proved, and a wrong plan of its own is found.
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
 #include "ucg_coll/capi/proof.hpp"
@@ -14,7 +14,7 @@ using plan::test::Case;
 
 constexpr Rank kRanks = 5;
 
-/// The plans of all ranks as rank `self`, which asks for `own`, has them; its own in the place.
+/// Plans for all ranks as one rank has them: requests[r] is what it asks for or assumes of rank r.
 std::vector<Schedule> plans(const plan::Facts& facts, const std::vector<Request>& requests,
                             std::string_view algorithm) {
     std::vector<Schedule> schedules;
@@ -55,7 +55,8 @@ TEST_CASE("capi: a rank proves its plan with what it knows of the others", "[cap
                     continue;
                 }
                 mine.dependencies.clear();
-                mine.ops.clear(); // Others wait for it, or it lacks its result.
+                // Now other ranks wait for this one in vain, or it lacks its result.
+                mine.ops.clear();
                 CHECK_FALSE(graph::verify(schedules, requests, together).ok());
             }
         }

@@ -1,5 +1,5 @@
-// Calls that repeat earlier ones, and calls that only look as if they did: a group of one rank,
-// where every collective is local.
+// Calls that repeat earlier ones, and calls that only look as if they did. The group has one rank,
+// so every collective is local.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -191,7 +191,8 @@ TEST_CASE("capi: repeated calls do not plan again, in whatever order they come")
     }
     CHECK(alone.planned() == 1);
 
-    // A bitwise operator on floating-point numbers has the shape of none of them.
+    // A bitwise operator on floating-point numbers is an error, so it matches no call that ran
+    // before.
     ucg_coll_params_t wrong = allreduce_of(in, out, UCG_OP_BAND);
     wrong.datatype = UCG_DT_FLOAT64;
     CHECK(alone.run(wrong) == UCG_ERR_UNSUPPORTED);

@@ -1,4 +1,5 @@
-// From which length on messages of a host are copied once: what processes saw, what ranks agree on.
+// From which length on the messages of a host go by a single copy: what processes measured, and
+// what ranks agree on.
 #include <cstdint>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Coroutines that await one another: who runs when, and what becomes of their locals.
+// Coroutines that await one another: which one runs when, and when their locals are destroyed.
 #include <coroutine>
 #include <memory>
 #include <new>
@@ -14,7 +14,7 @@ namespace {
 
 using ucg::capi::Task;
 
-/// What the innermost task waits for.
+/// A gate that the innermost task waits for.
 struct Gate {
     std::coroutine_handle<> waiting;
 
@@ -24,7 +24,7 @@ struct Gate {
     void open() { std::exchange(waiting, nullptr).resume(); }
 };
 
-/// Writes down its end.
+/// A local variable that notes its destruction.
 struct Local {
     Local(std::vector<std::string>& notes, std::string text)
         : diary(&notes), name(std::move(text)) {}

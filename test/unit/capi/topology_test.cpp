@@ -1,5 +1,5 @@
-// Where the switches between hosts come from, and when ranks agree on them. Files and environment
-// are of this test alone.
+// Where the tree of switches between hosts is read from, and when ranks agree on it. This program
+// has files and environment variables to itself.
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -26,7 +26,7 @@ std::string this_host() {
     return name.data();
 }
 
-/// A folder of its own which SLURM_CONF points into; all back at the end.
+/// A temporary folder that SLURM_CONF points into; the destructor restores the variable.
 class SlurmFolder {
   public:
     SlurmFolder() {
@@ -105,7 +105,7 @@ TEST_CASE(
     std::filesystem::create_directory(own);
     std::filesystem::create_directory(given);
     CHECK(default_topology_path(folders) == slurm.path("topology.conf"));
-    for (const bool is_relative : {false, true}) { // Of SLURM_CONF; such a one does not count.
+    for (const bool is_relative : {false, true}) { // A relative path in SLURM_CONF is ignored.
         is_relative ? ::setenv("SLURM_CONF", "slurm.conf", 1) : ::unsetenv("SLURM_CONF");
         CHECK(default_topology_path(folders) == own + "/topology.conf");
         slurm.file("given/topology.conf", "SwitchName=s0 Nodes=n0");
@@ -181,7 +181,7 @@ TEST_CASE("topology file: Slurm's name for this host counts where its own is not
 }
 
 TEST_CASE("topology agreement: hosts are found, by host and pruned", "[topology]") {
-    // Ranks 0 and 2 on host 0, which is machine b; rank 1 on host 1, which is machine a.
+    // Ranks 0 and 2 are on host 0, which is machine b; rank 1 is on host 1, which is machine a.
     const topo::Placement placement({{.host = 0}, {.host = 1}, {.host = 0}});
     const TopologyVerdict verdict =
         agree_on_topology(two_switches(), ends_at({1, 0, 1}), placement);
@@ -213,7 +213,7 @@ TEST_CASE("topology agreement: all ranks do without for one reason that one rank
     CHECK(agree(ends) == is(Reason::different, 0, 1));
     ends[2].complains = 1;
     CHECK(agree(ends) == is(Reason::bad_file, 2, kNoRank));
-    // One host has no network between its ranks: nobody needs to hear of it.
+    // With one host there is no network between the ranks, so nothing is reported.
     CHECK(agree_on_topology(two_switches(), ends, topo::Placement::one_host(3)).reason ==
           Reason::none);
 }

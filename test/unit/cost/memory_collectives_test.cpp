@@ -1,4 +1,5 @@
-// Equations 1 to 11 against values worked out by hand, and what the paper says follows from them.
+// Equations 1 to 11 against values worked out by hand, and conclusions that the paper draws from
+// them.
 #include <functional>
 
 #include "test/support/catch.hpp"
@@ -9,7 +10,8 @@ using namespace ucg::cost;
 
 namespace {
 
-// Numbers that are easy to work with: a = 10, b = 1, B = 0.5 within, 100, 4, 3 between.
+// Numbers that are easy to calculate with: a = 10, b = 1, B = 0.5 within a socket, 100, 4 and 3
+// between sockets.
 NodeModel node(unsigned sockets, unsigned cores_per_socket) {
     NodeModel node;
     node.sockets = sockets;
@@ -36,7 +38,7 @@ const std::vector<std::pair<const char*, Cost>> kCosts = {
     {"cyclic", tiled_reduce_cyclic_ns},
 };
 
-/// The least m from which tiled reduction is no dearer than a binary tree, up to 1 GiB.
+/// The smallest m up to 1 GiB from which on tiled reduction costs no more than a binary tree.
 std::uint64_t crossover(const NodeModel& node) {
     std::uint64_t low = 0;
     std::uint64_t high = std::uint64_t{1} << 30;
@@ -51,7 +53,8 @@ std::uint64_t crossover(const NodeModel& node) {
     return low;
 }
 
-/// Two packages with six cores each: latencies of figure 15, rates of the time.
+/// Two packages with six cores each: the latencies are those of figure 15, the rates are those of
+/// that time.
 NodeModel westmere() {
     NodeModel node;
     node.sockets = 2;
@@ -74,27 +77,28 @@ TEST_CASE("memory: a logarithm without a logarithm", "[cost][memory]") {
 }
 
 TEST_CASE("memory: equations 1 to 3, reduction by trees", "[cost][memory]") {
-    // q = 8: three steps with 1, 2 and 4 readers: 10 + max(1, .5) 100, + 10 + max(1, 1) 100,
-    // + 10 + max(1, 2) 100.
+    // q = 8: there are three steps with 1, 2 and 4 readers: 10 + max(1, .5) 100, + 10 + max(1, 1)
+    // 100, + 10 + max(1, 2) 100.
     CHECK(tree_reduce_within_ns(node(4, 8), 2, 100) == Approx(110 + 110 + 210));
-    // n = 4: two steps with 1 and 4 readers, three children each.
+    // n = 4: there are two steps with 1 and 4 readers, each with three children.
     CHECK(tree_reduce_within_ns(node(4, 8), 4, 100) == Approx(3 * (110 + 210)));
     CHECK(tree_reduce_between_ns(node(4, 8), 2, 100) == Approx((100 + 400) * 2));
     CHECK(tree_reduce_between_ns(node(4, 8), 4, 100) == Approx(3 * (100 + 400)));
     CHECK(tree_reduce_ns(node(4, 8), 2, 100) == Approx(430 + 1000));
-    // As many steps as in the example of section 3.4: q = 6, s = 2, without bytes 3 + 1.
+    // The example of section 3.4 has as many steps: for q = 6 and s = 2, without bytes, 3 + 1.
     CHECK(tree_reduce_ns(node(2, 6), 2, 0) == Approx(3 * 10 + 100));
     CHECK(tree_reduce_within_ns(node(4, 1), 2, 100) == 0);
     CHECK(tree_reduce_between_ns(node(1, 8), 2, 100) == 0);
 }
 
 TEST_CASE("memory: equation 4, broadcast", "[cost][memory]") {
-    // 10 + .5 * 7 * 100 within, + 100 + 4 * 100 between; or 100 + 3 * 8 * 100.
+    // In two stages: 10 + .5 * 7 * 100 within a socket, + 100 + 4 * 100 between; in one: 100 + 3 *
+    // 8 * 100.
     CHECK(two_stage_broadcast_ns(node(4, 8), 100) == Approx(360 + 500));
     CHECK(one_stage_broadcast_ns(node(4, 8), 100) == Approx(2500));
     CHECK(broadcast_ns(node(4, 8), 100) == Approx(860));
-    CHECK(broadcast_ns(node(4, 8), 0) == Approx(100)); // One stage has one latency.
-    // One socket: q - 1 readers; a second reader is not faster than one.
+    CHECK(broadcast_ns(node(4, 8), 0) == Approx(100)); // One stage has only one latency.
+    // One socket has q - 1 readers; a single reader pays its own rate b, which is above B.
     CHECK(broadcast_ns(node(1, 8), 100) == Approx(360));
     CHECK(broadcast_ns(node(1, 2), 100) == Approx(110));
     CHECK(broadcast_ns(node(1, 1), 100) == 0);
@@ -136,7 +140,8 @@ TEST_CASE("memory: tiles without regard to sockets", "[cost][memory]") {
     // In one socket all three are the same.
     CHECK(tiled_reduce_naive_ns(node(1, 8), 800) == Approx(tiled_reduce_ns(node(1, 8), 800)));
     CHECK(tiled_reduce_cyclic_ns(node(1, 8), 800) == Approx(tiled_reduce_ns(node(1, 8), 800)));
-    // Figure 13: cyclic is better than naive, hierarchical better than both.
+    // Figure 13: the cyclic form is better than the naive one, the hierarchical form is better than
+    // both.
     for (const std::uint64_t bytes : {64ULL << 10, 1ULL << 20, 16ULL << 20}) {
         CHECK(tiled_reduce_cyclic_ns(node(4, 8), bytes) < tiled_reduce_naive_ns(node(4, 8), bytes));
         CHECK(tiled_reduce_ns(node(4, 8), bytes) < tiled_reduce_cyclic_ns(node(4, 8), bytes));
@@ -171,7 +176,7 @@ TEST_CASE("memory: binary trees are the best reduction trees", "[cost][memory]")
 }
 
 TEST_CASE("memory: one stage for two sockets, two stages for many", "[cost][memory]") {
-    // The paper's two machines: where q readers hardly disturb one another, and where they do.
+    // The paper's two machines: on one, q readers hardly disturb one another; on the other they do.
     NodeModel calm = westmere();
     calm.between.contended_per_byte_ns = calm.between.per_byte_ns / calm.cores_per_socket;
     NodeModel oversubscribed = westmere();
@@ -190,16 +195,17 @@ TEST_CASE("memory: trees for short vectors, tiles for long ones", "[cost][memory
     CHECK(tree_allreduce_ns(westmere(), 2, bytes / 2) < tiled_allreduce_ns(westmere(), bytes / 2));
     CHECK(tree_allreduce_ns(westmere(), 2, 2 * bytes) > tiled_allreduce_ns(westmere(), 2 * bytes));
 
-    // Tiles pay more latencies: the dearer they are, the later tiles win.
+    // Tiles pay more latencies: the higher these are, the longer vectors must be before tiles win.
     NodeModel slow_flags = westmere();
     slow_flags.within.latency_ns *= 4;
     CHECK(crossover(slow_flags) == Approx(4 * bytes).epsilon(0.01));
-    // Trees move whole vectors over the link: the slower it is for one reader, the sooner.
+    // Trees move whole vectors over the link: the slower it is for one reader, the sooner tiles
+    // win.
     NodeModel slow_link = westmere();
     slow_link.between.per_byte_ns *= 2;
     CHECK(crossover(slow_link) < bytes);
-    // Where each further reader costs as much as the first, all pays for the total of bytes, and
-    // trees of six cores still move seven vectors for the tiles' six.
+    // Where each further reader costs as much as the first, both algorithms pay for their total of
+    // bytes, and trees on six cores move seven vectors where tiles move six.
     NodeModel oversubscribed = westmere();
     oversubscribed.within.contended_per_byte_ns = oversubscribed.within.per_byte_ns;
     CHECK(crossover(oversubscribed) > bytes / 2);

@@ -11,7 +11,7 @@ TEST_CASE("memory: reading alone and in company", "[cost][memory]") {
     CHECK(read_ns(level, 64) == 72);
     CHECK(contended_read_ns(level, 0, 64) == 0);
     CHECK(contended_read_ns(level, 1, 64) == 72);
-    CHECK(contended_read_ns(level, 4, 64) == 72); // The link just serves four.
+    CHECK(contended_read_ns(level, 4, 64) == 72); // The link is just fast enough for four.
     CHECK(contended_read_ns(level, 16, 64) == 40 + 2.0 * 64);
 }
 
@@ -38,10 +38,11 @@ TEST_CASE("memory: the cache is chosen by all that is touched", "[cost][memory]"
     CHECK(&model.oversubscribed_cache_for(8001) == &model.cache(Cache::memory));
     CHECK(&model.cache_for(1ULL << 50) == &model.cache(Cache::memory));
     CHECK(copy_ns(model, 500) == 500);
-    CHECK(copy_ns(model, 501) == 1002); // Source and target.
+    CHECK(copy_ns(model, 501) == 1002); // The source and the target both count.
     CHECK(overwrite_ns(model, 1000) == 3000);
     CHECK(streaming_copy_ns(model, 1001) == 4004);
-    CHECK(reduce_ns(model, 4, 200) == 5 + 200 * (4 * 1 + 10)); // Four operands and the target.
+    // The pass reads four operands and writes the target.
+    CHECK(reduce_ns(model, 4, 200) == 5 + 200 * (4 * 1 + 10));
     CHECK(reduce_ns(model, 5, 200) == 5 + 200 * (5 * 2 + 20));
     CHECK(reduce_ns(model, 2, 0) == 5);
 }
@@ -63,8 +64,10 @@ TEST_CASE("memory: by default, farther and larger is dearer", "[cost][memory]") 
     }
     for (const MemoryLevel& level : model.levels) {
         CHECK(level.contended_per_byte_ns > 0);
-        CHECK(level.contended_per_byte_ns <= level.per_byte_ns); // A link serves one at least.
-        CHECK_FALSE(level.measured);                             // Not on the machine at hand.
+        // A link serves at least one reader at full speed.
+        CHECK(level.contended_per_byte_ns <= level.per_byte_ns);
+        // The built-in figures are not measured on this machine.
+        CHECK_FALSE(level.measured);
     }
     for (std::size_t i = 1; i < kCacheCount; ++i) {
         const CacheRates& inner = model.caches[i - 1];
@@ -75,14 +78,15 @@ TEST_CASE("memory: by default, farther and larger is dearer", "[cost][memory]") 
             CHECK(inner.copy_per_byte_ns <= outer.copy_per_byte_ns);
             CHECK(inner.reduce_operand_per_byte_ns <= outer.reduce_operand_per_byte_ns);
         }
-        // Nobody has measured what part of this L3 is faster.
+        // It was not measured up to which size this L3 is faster, so its capacity may be no larger
+        // than the L2's.
         CHECK((static_cast<Cache>(i) == Cache::memory || static_cast<Cache>(i) == Cache::l3 ||
                inner.capacity_bytes < outer.capacity_bytes));
     }
-    // A reduction of two operands reads and writes what a copy does, and one operand more.
+    // A reduction of two operands reads and writes as much as a copy, plus one operand.
     CHECK(reduce_ns(model, 2, 64 << 10) > copy_ns(model, 64 << 10) / 2);
     CHECK(model.cma.permitted);
-    CHECK(cma_ns(model.cma, 8) > 500); // A system call.
+    CHECK(cma_ns(model.cma, 8) > 500); // It is a system call.
     CHECK(model.wake.yield_switch_ns < model.wake.futex_core_ns);
     CHECK(model.wake.futex_core_ns < model.wake.futex_across_ns);
 }

@@ -43,12 +43,14 @@ TEST_CASE("cost: factored schedules add up their phases", "[cost][network]") {
     const std::array<std::uint32_t, 3> twos = {2, 2, 2};
     const std::array<std::uint32_t, 3> mixed = {3, 2, 5};
     const Postal postal = {.alpha_ns = 500, .beta_ns_per_byte = 0.5, .gamma_ns_per_byte = 0.25};
-    CHECK(factored_ns(postal, twos, 8) == 3 * (500 + 4 + 2)); // Equation 1.
+    CHECK(factored_ns(postal, twos, 8) == 3 * (500 + 4 + 2)); // This is equation 1.
     PipeliningPostal latency_only;
     latency_only.alpha_p_ns = 400;
     latency_only.alpha_r_ns = 100;
-    CHECK(factored_ns(latency_only, twos, 0) == 3 * (400 + 100));              // Equation 4.
-    CHECK(factored_ns(latency_only, mixed, 0) == 400 * 3 + 100 * (2 + 1 + 4)); // Its sum.
+    // This is equation 4.
+    CHECK(factored_ns(latency_only, twos, 0) == 3 * (400 + 100));
+    // This is the sum in equation 4.
+    CHECK(factored_ns(latency_only, mixed, 0) == 400 * 3 + 100 * (2 + 1 + 4));
     CHECK(factored_ns(kPaper, {}, 8) == 0);
 }
 
@@ -66,7 +68,7 @@ TEST_CASE("cost: the LogP family's phases", "[cost][network]") {
     const LogP logp = {.latency_ns = 100, .overhead_ns = 20, .gap_ns = 30};
     CHECK(phase_ns(logp, 1, 8) == 20 + 100 + 20);
     CHECK(phase_ns(logp, 4, 8) == 20 + 3 * 30 + 100 + 20);
-    // The processor is the bottleneck: it issues four and takes in four.
+    // The processor is the bottleneck: it issues four messages and takes in four.
     CHECK(phase_ns(LogP{.latency_ns = 10, .overhead_ns = 20, .gap_ns = 0}, 4, 8) == 160);
 
     const LogfP two_free = {.latency_ns = 100, .overhead_ns = 20, .gap_ns = 30, .free_messages = 2};
@@ -96,7 +98,7 @@ TEST_CASE("cost: equation 5 is where equation 4 is least", "[cost][network]") {
         INFO("alpha_p / alpha_r = " << ratio);
         CHECK(optimal_b(model, 0) == Approx(least_b(100 * ratio, 100)).epsilon(1e-9));
     }
-    // Bytes and reductions make further messages dearer.
+    // Bytes and reductions make each further message more expensive.
     CHECK(optimal_b(kPaper, 64) == Approx(least_b(400, 100 + 32 + 16 + 10)).epsilon(1e-9));
     CHECK(optimal_b({.alpha_r_ns = 100}, 0) == Approx(0).margin(1e-7));
     CHECK(optimal_b({.alpha_p_ns = 100}, 0) == std::numeric_limits<double>::infinity());
@@ -108,7 +110,8 @@ TEST_CASE("cost: LogGP from a measured network has the same times", "[cost][netw
     const NetworkPostal network = {
         .alpha_p_ns = 2000, .alpha_r_ns = 300, .beta_ns_per_byte = 0.5, .measured = true};
     const PipeliningPostal postal = pipelining_postal(network, Profile());
-    for (const double overhead_ns : {0.0, 100.0, 150.25, 1000.0}) { // The last is too much to fit.
+    // The last overhead is too large for these parameters.
+    for (const double overhead_ns : {0.0, 100.0, 150.25, 1000.0}) {
         const LogGp model = loggp_of(network, overhead_ns);
         CHECK(model.overhead_ns <= 150.25);
         for (const std::uint64_t bytes : {1, 8, 4096}) {

@@ -11,7 +11,7 @@ namespace {
 TEST_CASE("cost: processors that were measured have costs of their own", "[cost]") {
     const BuiltinCosts zen4 = builtin_costs({"AuthenticAMD", 25, 17});
     CHECK(zen4.name == "AMD Zen 4");
-    // The buffers of a ring must not fit the cache that its receiver has for itself.
+    // The buffers of a ring must not fit into the cache that its receiver has for itself.
     CHECK(zen4.profile.memory.copies.ring_bytes >
           zen4.profile.memory.cache(Cache::l2).capacity_bytes);
     CHECK(&builtin_costs({"AuthenticAMD", 25, 160}).profile == &zen4.profile);
@@ -26,7 +26,7 @@ TEST_CASE("cost: the kernel copies sooner on a Xeon from Sapphire Rapids on", "[
     const BuiltinCosts xeon = builtin_costs({"GenuineIntel", 6, 143});
     CHECK(xeon.name == "Intel Xeon, Sapphire Rapids");
     CHECK(xeon.profile.memory.cma.bytes_min < default_profile().memory.cma.bytes_min);
-    // Among them those that virtual machines tell of by another number.
+    // Virtual machines report some of these processors under another number.
     CHECK(builtin_costs({"GenuineIntel", 6, 167}).profile == xeon.profile);
     const BuiltinCosts emerald = builtin_costs({"GenuineIntel", 6, 207});
     CHECK(emerald.name == "Intel Xeon, Emerald Rapids");
@@ -66,7 +66,7 @@ TEST_CASE("cost: built-in costs are equal when they are written and read", "[cos
         const Profile& profile = builtin_costs(processor).profile;
         CHECK(parse_toml(to_toml(profile)).value() == profile);
         CHECK(hashes.insert(hash_of(profile)).second);
-        // Working sets grow from one cache to the next.
+        // Capacities grow from one cache to the next.
         CHECK(std::is_sorted(profile.memory.caches.begin(), profile.memory.caches.end() - 1,
                              [](const CacheRates& a, const CacheRates& b) {
                                  return a.capacity_bytes < b.capacity_bytes;

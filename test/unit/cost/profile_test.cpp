@@ -19,7 +19,8 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
     return text.replace(at, what.size(), by);
 }
 
-// The default's text with one change, as somebody who edits a profile would make it.
+// Why the default profile's text is refused after one change, made as somebody who edits a profile
+// would make it.
 std::string failure_of(std::string_view what, std::string_view by) {
     const Result<Profile> profile = parse_toml(replaced(to_toml(default_profile()), what, by));
     REQUIRE_FALSE(profile.ok());
@@ -49,7 +50,7 @@ TEST_CASE("cost: by default, farther is dearer at every size", "[cost]") {
         }
         CHECK(profile.level(nearer).gap_ns < profile.level(farther).gap_ns);
     }
-    // Copying within a process is cheaper than handing over, which copies in and out.
+    // A copy within a process costs less than passing a message, which copies in and out.
     CHECK(profile.copy_per_byte_ns < profile.level(Distance::core).gap_per_byte_ns);
     CHECK(profile.reduce_per_byte_ns > 0);
     CHECK(profile.reduce_fixed_ns > 0);
@@ -61,10 +62,12 @@ TEST_CASE("cost: the default's orders of magnitude", "[cost]") {
     };
     CHECK(microseconds(Distance::cache, 8) == Approx(0.17).margin(0.05));
     CHECK(microseconds(Distance::cache, 64 << 10) == Approx(7.7).margin(1));
-    CHECK(microseconds(Distance::network, 8) > 2);                        // RDMA.
-    CHECK(microseconds(Distance::network, 8) < 15);                       // Kernel TCP.
-    CHECK(microseconds(Distance::network, 1 << 20) > (1 << 20) / 3125.0); // 25 Gbit/s.
-    CHECK(microseconds(Distance::network, 1 << 20) < (1 << 20) / 1250.0); // 10 Gbit/s.
+    // This is as fast as RDMA.
+    CHECK(microseconds(Distance::network, 8) > 2);
+    // This is as slow as TCP in the kernel.
+    CHECK(microseconds(Distance::network, 8) < 15);
+    CHECK(microseconds(Distance::network, 1 << 20) > (1 << 20) / 3125.0); // This is 25 Gbit/s.
+    CHECK(microseconds(Distance::network, 1 << 20) < (1 << 20) / 1250.0); // This is 10 Gbit/s.
 }
 
 TEST_CASE("cost: a profile as TOML", "[cost][toml]") {
@@ -219,7 +222,8 @@ TEST_CASE("cost: what a file does not say to have been measured was not", "[cost
         text.erase(at, std::string_view("measured = true\n").size());
     }
     CHECK(parse_toml(text, measured).value() == default_profile());
-    CHECK(parse_toml("version = 1", measured).value() == measured); // The tables are not there.
+    // The file has none of the tables, so they stay as they are.
+    CHECK(parse_toml("version = 1", measured).value() == measured);
 }
 
 TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml][malformed]") {
@@ -325,7 +329,7 @@ TEST_CASE("profile: a network that nobody has measured costs what its kind does"
         CHECK(found.level(topo::Distance::network).overhead_ns >
               builtin.level(topo::Distance::network).overhead_ns);
         CHECK(found.level(topo::Distance::host) == builtin.level(topo::Distance::host));
-        // Both forms of the model say the same.
+        // Both forms of the model give the same times.
         const LogGp again = loggp_of(found.network.median, found.levels[kLevel].overhead_ns);
         CHECK(message_ns(again, 1) == Approx(message_ns(found.levels[kLevel], 1)));
         CHECK(again.gap_ns == Approx(found.levels[kLevel].gap_ns));
@@ -343,11 +347,11 @@ TEST_CASE("cost: what was seen of a network counts in powers of ten, and only if
     CHECK(listed_message_ns(NetworkKind::tcp, 0) == 0);
     CHECK(listed_message_ns(NetworkKind::tcp, 79e3) == 0); // 20 us are built in.
     CHECK(listed_message_ns(NetworkKind::tcp, 81e3) == 1e5);
-    CHECK(listed_message_ns(NetworkKind::one_kernel, 51e3) == 0); // 13 us.
+    CHECK(listed_message_ns(NetworkKind::one_kernel, 51e3) == 0); // 13 us are built in.
     CHECK(listed_message_ns(NetworkKind::one_kernel, 53e3) == 1e5);
     CHECK(listed_message_ns(NetworkKind::one_kernel, 415e3, 8) == 0);
     CHECK(listed_message_ns(NetworkKind::one_kernel, 417e3, 8) == 1e6);
-    CHECK(listed_message_ns(NetworkKind::unknown, 19e3) == 0); // 5 us.
+    CHECK(listed_message_ns(NetworkKind::unknown, 19e3) == 0); // 5 us are built in.
     CHECK(listed_message_ns(NetworkKind::unknown, 21e3) == 1e4);
     CHECK(listed_message_ns(NetworkKind::tcp, 316e3) == 1e5);
     CHECK(listed_message_ns(NetworkKind::tcp, 317e3) == 1e6);
@@ -369,7 +373,8 @@ TEST_CASE("cost: a network that was seen to be slow has messages that take as lo
               Approx(1e6));
         CHECK(has_builtin_network(builtin));
         CHECK_FALSE(has_builtin_network(slow));
-        CHECK(with_network(slow, network, 1e8) == slow); // Its own costs, now.
+        // The profile has network costs of its own by now.
+        CHECK(with_network(slow, network, 1e8) == slow);
     }
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("cost/single copies: fifty starts lead to one length", "[cost]") {
                   cma.bytes_min);
         }
     }
-    // As seen on a Zen 3, quiet and while its cores did other things.
+    // As measured on a Zen 3, quiet and while its cores were busy with other things.
     const Profile zen3 = builtin_costs({"AuthenticAMD", 25, 1}).profile;
     for (int start = 0; start < 50; ++start) {
         const double slower = disturbed(random);

@@ -25,7 +25,7 @@ bool ucg::test::may_allocate() {
 namespace ucg {
 namespace {
 
-/// Counts while it lives.
+/// Allocations are counted while an object of this type lives.
 class Count {
   public:
     Count() {
@@ -38,7 +38,7 @@ class Count {
     static unsigned result() { return allocations; }
 };
 
-/// Stops counting while it lives.
+/// Allocations are not counted while an object of this type lives.
 class Pause {
   public:
     Pause() : was_counting_(std::exchange(counting, false)) {}
@@ -50,7 +50,7 @@ class Pause {
     bool was_counting_;
 };
 
-/// The loopback's flag slots, which keep copies of their own.
+/// The loopback's flag slots. What they allocate for their copies is not counted.
 class UncountedFlagSlot final : public transport::FlagSlots {
   public:
     explicit UncountedFlagSlot(transport::FlagSlots& inner) : inner_(inner) {}
@@ -76,7 +76,7 @@ class UncountedFlagSlot final : public transport::FlagSlots {
     transport::FlagSlots& inner_;
 };
 
-/// The loopback, whose buffers for early messages are not the engine's: they are not counted.
+/// The loopback. What it allocates for early messages is not the engine's and is not counted.
 class Uncounted final : public transport::Transport {
   public:
     explicit Uncounted(transport::Transport& inner)

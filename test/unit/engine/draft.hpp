@@ -1,4 +1,4 @@
-// A schedule taken apart, so that ops can come and go.
+// A schedule taken apart into steps, so that ops can be added and removed.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ucg::test {
 
-/// An op with what belongs to it.
+/// An op with everything that belongs to it.
 struct Step {
     graph::Op op;
     std::vector<graph::Dependency> after;
@@ -16,7 +16,7 @@ struct Step {
 };
 
 struct Draft {
-    graph::Schedule header; ///< And repeats.
+    graph::Schedule header; ///< The repeats are in it as well.
     std::vector<Step> steps;
 };
 
@@ -25,10 +25,11 @@ graph::Schedule put_together(const Draft& draft);
 
 graph::Dependency dependency(std::size_t op, std::size_t distance);
 
-/// Takes step `index` out; what depended on it depends on nothing instead, or on what it did.
+/// Removes step `index`. Steps that depended on it then depend on nothing in its place, or, with
+/// `inherit`, on what it depended on.
 void remove(Draft& draft, std::size_t index, bool inherit);
 
-/// Puts a step behind `index`, within its repeat if it is in one.
+/// Inserts a step after step `index`, within the repeat of that one if it is in one.
 void insert_after(Draft& draft, std::size_t index, Step added);
 
 } // namespace ucg::test

@@ -56,8 +56,8 @@ Schedule exchange_and_add(std::uint64_t bytes, Rank rank) {
     return b.finish();
 }
 
-/// A pipelined chain: rank r adds its vector to what comes from r - 1; the last has the sum, which
-/// travels back. Segmented, with rotating scratch.
+/// A pipelined chain: rank r adds its vector to the one that comes from r - 1, so the last rank has
+/// the sum, which travels back. It is cut into segments, with rotating scratch.
 Schedule chain_sum(Rank ranks, std::uint64_t bytes, std::uint64_t segment, Rank rank) {
     Builder b(allreduce(ranks, bytes), rank, "chain");
     const bool last = rank == ranks - 1;
@@ -139,18 +139,20 @@ TEST_CASE("engine: an operator of the program is called from outside", "[engine]
         ranks.execution(rank).keep_operator(rank == 1);
         ranks.start(rank, foreign);
     }
-    REQUIRE_FALSE(ranks.drive()); // It stops before the first reduction.
+    REQUIRE_FALSE(ranks.drive()); // Each rank stops before its first reduction.
     CHECK(ranks.execution(1).state() == ExecutionState::operator_due);
-    CHECK(ranks.engine(1).take_operator() == nullptr); // Kept for who waits.
+    // The operator call of rank 1 is kept for the caller that waits.
+    CHECK(ranks.engine(1).take_operator() == nullptr);
     CHECK(ranks.engine(0).take_operator() == nullptr); // Rank 0 reduces nothing.
     for (int calls = 0; !ranks.drive(); ++calls) {
-        REQUIRE(calls < 6); // Three segments at two ranks.
+        REQUIRE(calls < 6); // Two ranks reduce three segments each.
         const Rank rank = ranks.execution(1).state() == ExecutionState::operator_due ? 1 : 2;
-        // Rank 2 keeps its own for nobody: whoever asks gets it.
+        // Rank 2 does not keep its operator call, so any caller gets it.
         REQUIRE((rank == 1 ? ranks.engine(1).take_operator(ranks.execution(1))
                            : ranks.engine(2).take_operator() == &ranks.execution(2)));
-        CHECK_FALSE(ranks.engine(rank).take_operator(ranks.execution(rank))); // Once.
-        ranks.engine(rank).progress(); // Leaves it alone meanwhile.
+        // A due call is given out once.
+        CHECK_FALSE(ranks.engine(rank).take_operator(ranks.execution(rank)));
+        ranks.engine(rank).progress(); // Meanwhile progress() leaves the execution alone.
         CHECK(ranks.execution(rank).state() == ExecutionState::in_operator);
         ranks.execution(rank).call_operator();
         ranks.engine(rank).operator_called(ranks.execution(rank));
@@ -185,7 +187,7 @@ TEST_CASE("engine: a schedule runs the same when its repeats are written out", "
 }
 
 TEST_CASE("engine: ranks may be collectives apart", "[engine][nonblocking]") {
-    // Rank 0 sends many times before rank 1 has started once.
+    // Rank 0 sends many times before rank 1 starts for the first time.
     Request request;
     request.collective = Collective::bcast;
     request.rank_count = 2;
@@ -284,8 +286,8 @@ TEST_CASE("engine: peers' slices are read in place after a signal", "[engine][pe
     check_sums(ranks, 2, bytes);
 }
 
-/// Every rank publishes chunks of its input and reads all of the others', two chunks at a time
-/// under way.
+/// Every rank publishes chunks of its input and reads those of all other ranks; two chunks may be
+/// under way at once.
 Schedule read_all(const Request& request, Rank rank, std::uint64_t chunk) {
     Builder b(request, rank, "read_all");
     b.staging_buffer(2 * chunk);

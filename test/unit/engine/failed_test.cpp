@@ -1,5 +1,5 @@
-// A collective that has failed: a transport may still hold its messages, so that it is never
-// started again, by whichever path.
+// Collectives that have failed: a transport may still hold their messages, so they are never
+// started again, whichever call tries to.
 #include <array>
 #include <cstddef>
 #include <span>
@@ -16,8 +16,9 @@ using engine::ExecutionState;
 using graph::Builder;
 using graph::Schedule;
 
-/// Holds what is posted to it until it fails one message, and keeps the others; its flag slots have
-/// no room unless they are given some, nobody else shares anything there, and then they are broken.
+/// A transport that holds everything that is posted to it; fail_one() fails one message, and the
+/// others stay posted. Its flag slots have no room unless they are given some, no other rank shares
+/// anything in them, and a failure breaks them.
 class Holding final : public transport::Transport, public transport::FlagSlots {
   public:
     void fail_one() {
@@ -82,7 +83,7 @@ graph::Request request_of(graph::Collective collective, std::uint64_t bytes) {
     return request;
 }
 
-/// Of rank 0, which sends to rank 1 and receives from it.
+/// The schedule of rank 0, which sends to rank 1 and receives from it.
 Schedule by_messages() {
     Builder builder(request_of(graph::Collective::alltoall, 8), 0, "messages");
     builder.send(1, builder.input(8, 8));
@@ -114,7 +115,7 @@ struct Rank0 {
     engine::Engine engine{{&transport}};
 };
 
-/// Peers reach all buffers in place; what is read there may be outdated.
+/// A transport whose peers reach all buffers in place. What they read there may be outdated.
 class Exposing final : public transport::Transport, public transport::PeerMemory {
   public:
     std::string_view name() const override { return "exposing"; }
@@ -181,7 +182,7 @@ TEST_CASE("engine: a collective whose messages have failed posts none again", "[
     rank.transport.fail_one();
     rank.engine.progress();
     REQUIRE(rank.execution.state() == ExecutionState::failed);
-    CHECK(rank.transport.abandoned > 0); // It has let go of the buffers.
+    CHECK(rank.transport.abandoned > 0); // The transport has let go of the buffers.
     for (int i = 0; i < 3; ++i) {
         rank.engine.start(rank.execution);
         CHECK(rank.execution.state() == ExecutionState::failed);
@@ -196,7 +197,7 @@ TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][
     REQUIRE(rank.program.exchange);
     rank.engine.start(rank.execution);
     REQUIRE(rank.execution.in_progress());
-    CHECK(rank.transport.shares == 1); // There was no room: it is for progress() to try again.
+    CHECK(rank.transport.shares == 1); // There was no room, so progress() tries again.
     rank.engine.progress();
     CHECK(rank.transport.shares == 2);
     rank.transport.break_down();

@@ -1,5 +1,5 @@
-// Messages that a transport holds back: what it is told of them, and that who asked to be told of
-// the end of a collective is told once, in the order of the ends.
+// Messages that a transport holds back: what the transport is told about them. And a caller that
+// asked to be told of the end of a collective is told once, in the order in which collectives end.
 #include <array>
 #include <cstddef>
 #include <initializer_list>
@@ -19,7 +19,7 @@ namespace {
 using engine::Execution;
 using engine::ExecutionState;
 
-/// Completes what is posted to it when it is told to.
+/// A transport that completes what is posted to it only when the test says so.
 class Held final : public transport::Transport {
   public:
     std::string_view name() const override { return "held"; }
@@ -47,7 +47,7 @@ graph::Schedule receives() {
 
 constexpr std::size_t kCount = 5;
 
-/// Rank 1 with some collectives, each of which waits for one message.
+/// Rank 1 runs some collectives, each of which waits for one message.
 struct Rank1 {
     Rank1() {
         for (std::unique_ptr<Execution>& execution : executions) {
@@ -57,7 +57,7 @@ struct Rank1 {
         REQUIRE(transport.posted.size() == kCount);
     }
 
-    /// The messages of these come, before the engine looks.
+    /// Completes the messages of these collectives before the engine looks at any of them.
     void complete(std::initializer_list<std::size_t> which) {
         for (const std::size_t i : which) {
             transport.posted[i]->state = transport::MessageState::done;
@@ -73,7 +73,7 @@ struct Rank1 {
     std::array<std::unique_ptr<Execution>, kCount> executions;
 };
 
-/// Rank 0 adds what it receives to its own.
+/// Rank 0 adds what it receives to its own vector.
 graph::Schedule adds(std::uint64_t bytes) {
     graph::Request request;
     request.collective = graph::Collective::reduce;
@@ -105,7 +105,7 @@ TEST_CASE("engine: what only a built-in operator reads is given out where it arr
         REQUIRE(transport.posted.size() == 1);
         return transport.posted.front()->read_on_arrival;
     };
-    int context = 0; // The program's operator has one, and gets whole vectors.
+    int context = 0; // An operator of the program's has a context, and it gets whole vectors only.
     CHECK(given_out(adds(kBytes), nullptr));
     CHECK_FALSE(given_out(adds(kBytes), &context));
     CHECK_FALSE(given_out(adds(kCacheLine), nullptr));
@@ -116,7 +116,7 @@ TEST_CASE("engine: ends that are to be told are given out once, in their order",
     Rank1 rank;
     std::array<int, kCount> listeners = {};
     for (std::size_t i = 0; i < kCount; ++i) {
-        if (i != 3) { // Nobody asks for its end.
+        if (i != 3) { // Nobody asks for the end of number 3.
             rank.executions[i]->tell_end(&listeners[i]);
         }
     }
@@ -130,7 +130,7 @@ TEST_CASE("engine: ends that are to be told are given out once, in their order",
     rank.complete({1});
     told(1);
     CHECK(rank.engine.take_ended() == nullptr);
-    rank.complete({4, 0, 3}); // The engine comes to them in the order of their starts.
+    rank.complete({4, 0, 3}); // The engine finds their ends in the order of their starts.
     rank.complete({2});
     told(0);
     told(4);

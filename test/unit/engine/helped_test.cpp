@@ -1,5 +1,5 @@
-// Ranks that help one another: whoever is there does what is due, in any order, and those that
-// are elsewhere find it done.
+// Ranks that help one another: the ranks that call the library do what is due, in any order, and
+// ranks that are elsewhere meanwhile find their part done.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -31,13 +31,16 @@ struct World {
         std::uint64_t done = 0;
     };
     Random random;
-    std::map<std::pair<Rank, std::uint32_t>, HelpedCall> calls;              ///< Rank, sequence.
-    std::map<std::tuple<Rank, std::uint32_t, std::uint32_t>, Counts> counts; ///< And part.
-    unsigned copies = 0;                                                     ///< By the kernel.
+    /// The key is rank and sequence number.
+    std::map<std::pair<Rank, std::uint32_t>, HelpedCall> calls;
+    /// The key is rank, sequence number and part.
+    std::map<std::tuple<Rank, std::uint32_t, std::uint32_t>, Counts> counts;
+    /// Copies that the kernel does.
+    unsigned copies = 0;
 };
 
-/// One rank's, in one thread: some buffers are mapped, some not reached, and some copied only when
-/// it is tried again, as it is tossed each time.
+/// One rank's view, with all ranks in one thread. Each call is decided at random: a buffer is
+/// mapped, it cannot be reached, or a copy succeeds only when it is tried again.
 class FakeHelp final : public Help {
   public:
     FakeHelp(World& world, Rank rank) : world_(world), rank_(rank) {}
@@ -97,7 +100,7 @@ class FakeHelp final : public Help {
     Rank rank_;
 };
 
-/// All ranks of one collective.
+/// What all ranks need to run one collective.
 struct Executions {
     std::vector<std::unique_ptr<FakeHelp>> helps;
     std::vector<HelpedProgram> programs;
@@ -107,7 +110,8 @@ struct Executions {
 Executions ranks_of(World& world, const plan::Facts& facts, const Case& sample) {
     Executions ranks;
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
-        // As each rank knows the others: of in place it knows its own, where there is a root.
+        // These are the schedules as each rank knows them: where there is a root, a rank knows only
+        // of itself whether it is called in place.
         std::vector<graph::Schedule> schedules;
         for (Rank other = 0; other < sample.rank_count; ++other) {
             graph::Request request = plan::test::request_of(sample, other);
@@ -124,7 +128,8 @@ Executions ranks_of(World& world, const plan::Facts& facts, const Case& sample) 
     return ranks;
 }
 
-/// Runs it with some ranks that only begin, until the others are done, if those can be.
+/// Runs the collective once. Some ranks only begin it, and do nothing more until the others are
+/// done, if the others can finish without them.
 void run_once(Executions& ranks, World& world, const Case& sample, std::uint32_t sequence) {
     const auto count = static_cast<std::size_t>(sample.rank_count);
     std::vector<graph::Request> requests;
@@ -145,7 +150,7 @@ void run_once(Executions& ranks, World& world, const Case& sample, std::uint32_t
              data.outputs[i].size(),
              {graph::reduces(sample.collective) ? test::compose : nullptr, nullptr}});
     }
-    CHECK(data.outputs == untouched); // What a beginning did, nobody else could do.
+    CHECK(data.outputs == untouched); // No other rank could do what a rank does as it begins.
     for (std::size_t left = count - 1, turns = 0; left > 0; ++turns) {
         REQUIRE(turns < 100000);
         const std::size_t i = world.random() % count;
@@ -154,7 +159,7 @@ void run_once(Executions& ranks, World& world, const Case& sample, std::uint32_t
             --left;
         }
     }
-    // Its part was done by those that it shares it with: all of them were there.
+    // The ranks that share a part with the absent one were all there, so its part is done.
     CHECK(ranks.runs[absent]->advance() == HelpedRun::Outcome::over);
     CHECK(data.outputs == data.results);
 }

@@ -1,5 +1,5 @@
-// Repeats and runs of messages at the limits of what the engine can number: what verify accepts
-// runs, and what cannot be run is refused.
+// Repeats and runs of messages at the limits of what the engine can number: whatever verify accepts
+// runs, and whatever cannot run is refused.
 #include <array>
 #include <cstring>
 #include <vector>
@@ -30,7 +30,7 @@ Request bcast(std::uint64_t bytes) {
 constexpr std::uint64_t kSegment = 4;
 constexpr std::uint64_t kIterations = 40;
 
-/// Rank 1 permits a segment once it has that of `distance` iterations before.
+/// Rank 1 permits rank 0 to send a segment once it has the segment of `distance` iterations before.
 Schedule permitted(Rank rank, std::uint32_t distance, std::uint32_t rotation) {
     Builder b(bcast(kIterations * kSegment), rank, "permitted");
     b.begin_repeat(kIterations * kSegment, kSegment, rotation);
@@ -45,7 +45,8 @@ Schedule permitted(Rank rank, std::uint32_t distance, std::uint32_t rotation) {
     return b.finish();
 }
 
-/// The same, permitting before receiving: the signal waits for an op that stands behind it.
+/// The same, but rank 1's signal comes before the receive in the schedule, so it depends on an op
+/// that stands behind it.
 Schedule permitted_first(Rank rank, std::uint32_t distance, std::uint32_t rotation) {
     if (rank == 0) {
         return permitted(rank, distance, rotation);
@@ -68,7 +69,7 @@ void check_bcast(const std::vector<Schedule>& schedules, Delivery delivery) {
     CHECK(ranks.fabric().quiet());
 }
 
-/// Completes all messages at once, and counts them.
+/// A transport that completes all messages at once and counts them.
 class Counting final : public transport::Transport {
   public:
     std::string_view name() const override { return "counting"; }
@@ -100,7 +101,7 @@ std::size_t messages_posted(const Schedule& schedule) {
     return transport.posted;
 }
 
-/// Why a schedule of flag slots cannot be run on a transport that has none.
+/// The reason why a schedule with flag slots cannot run on a transport that has none.
 std::string refusal(Builder builder) {
     Counting transport;
     const std::array<transport::Transport*, 2> routes = {nullptr, &transport};

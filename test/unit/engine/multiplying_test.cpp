@@ -1,5 +1,5 @@
-// Recursive multiplying and eliminations, run: values whose sum depends on the order of addition
-// must come out with the same bits on all ranks, and those of the order that the schedule says.
+// Runs recursive multiplying and eliminations on values whose sum depends on the order of addition.
+// All ranks must get the same bits, and these must be those of the schedule's order.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -38,7 +38,7 @@ std::vector<graph::Schedule> planned(const Request& request, std::string_view al
     return schedules;
 }
 
-/// Exponents far apart: nearly every order of addition rounds to other bits.
+/// The exponents are far apart, so nearly every order of addition rounds to other bits.
 std::vector<std::array<double, kCount>> values(Rank ranks) {
     std::mt19937_64 random(static_cast<std::uint64_t>(ranks));
     std::vector<std::array<double, kCount>> list(static_cast<std::size_t>(ranks));
@@ -52,7 +52,7 @@ std::vector<std::array<double, kCount>> values(Rank ranks) {
     return list;
 }
 
-/// The results of all ranks, which must be alike.
+/// The result, which must be the same on all ranks.
 std::array<double, kCount> run(std::string_view algorithm, Rank count, bool in_place,
                                Delivery delivery) {
     test::RankSet ranks(planned(allreduce(count, in_place), algorithm), delivery, 7);
@@ -115,7 +115,7 @@ TEST_CASE("multiplying: bits are those of the schedule's order", "[engine][multi
         CHECK(two[i] == (all[0][i] + all[1][i]) + (all[2][i] + all[3][i]));
         differ = differ || one[i] != two[i];
     }
-    CHECK(differ); // Else the values would prove nothing.
+    CHECK(differ); // Otherwise the values would prove nothing.
 }
 
 } // namespace ucg

@@ -1,9 +1,11 @@
-// verify against the engine: planned schedules are changed at random, and each mutant is either
-// refused with the rank and what is wrong there, or runs to the right result however messages are
-// delivered, twice in a row, with ranks that leave as soon as they may. There is no third case.
+// verify against the engine: planned schedules are changed at random. verify must refuse each
+// mutant and name the rank and what is wrong there, or the mutant must run to the right result in
+// every mode of message delivery, twice in a row, with ranks that leave as soon as they may. There
+// is no third case.
 //
-// MUTANTS is how many are tried (10000 by default), MUTANTS_SEED the seed of the first; a failure
-// names the seed of its mutant: MUTANTS=1 MUTANTS_SEED=<that> repeats it.
+// MUTANTS is how many mutants are tried (by default 150 for each row of the planner's table),
+// MUTANTS_SEED is the seed of the first. A failure names the seed of its mutant, which MUTANTS=1
+// MUTANTS_SEED=<that> repeats.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -34,7 +36,7 @@ std::uint64_t setting(const char* name, std::uint64_t otherwise) {
     return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-/// Planned schedules of all ranks, and what they are for.
+/// The planned schedules of all ranks, and the case that they serve.
 struct Plan {
     Case sample;
     std::string algorithm;
@@ -63,8 +65,8 @@ Case random_case(const plan::Algorithm& row, Random& random) {
     return sample;
 }
 
-/// By that row, on facts that it serves: several tries, since rows need some layout, memory or
-/// flag slots. Pipelines have segments of a cache line.
+/// A plan by that row for random facts that the row serves. It takes several tries, since rows need
+/// some layout, memory or flag slots. Pipelines have segments of a cache line.
 Plan random_plan(const plan::Algorithm& row, Random& random) {
     constexpr int kTriesMax = 1000;
     for (int i = 0; i < kTriesMax; ++i) {
@@ -103,16 +105,19 @@ Plan random_plan(const plan::Algorithm& row, Random& random) {
 struct Conditions {
     Delivery delivery = Delivery::immediate;
     std::uint64_t seed = 1;
-    int reach = 0; ///< Buffers are read in place, in staging buffers, or as it comes.
+    /// 0: peers read buffers in place; 1: by way of staging buffers; 2: either, at random.
+    int reach = 0;
 };
 
-/// Runs schedules twice, one collective after the other. A rank starts the second as soon as it is
-/// through the first, with new data in the buffers: who still reads the old ones will be found out.
+/// Runs the schedules twice, one collective after the other. A rank starts the second as soon as it
+/// is through the first, with new data in the buffers, so a peer that still reads the old data gets
+/// a wrong result.
 class Trial {
   public:
     Trial(const Plan& plan, const std::vector<Schedule>& schedules, Conditions conditions)
         : fabric_(plan.sample.rank_count, conditions.delivery, conditions.seed),
-          random_(~conditions.seed) { // Not in step with the fabric's.
+          // Another seed than the fabric's, so that the two do not run in step.
+          random_(~conditions.seed) {
         fabric_.map_buffers([this, conditions](Rank) {
             return conditions.reach == 2 ? random_() % 2 == 0 : conditions.reach == 0;
         });
@@ -124,14 +129,15 @@ class Trial {
         }
     }
 
-    /// What went wrong; empty if nothing did.
+    /// Runs the trial and returns what went wrong; empty if nothing did.
     std::string run() {
         for (const auto& side : sides_) {
             if (!side->lowered.ok()) {
                 return fmt::format("was not lowered: {}", side->lowered.message());
             }
         }
-        // Delays are tossed, and what an engine issues without a completed message is not counted.
+        // Delays are random, and the engine may start ops without a completed message, which is not
+        // counted as progress: the limit is high.
         constexpr int kIdleMax = 10'000;
         for (int idle = 0; idle < kIdleMax && problem_.empty() && !over();) {
             const std::size_t rank = random_() % sides_.size();
@@ -168,7 +174,7 @@ class Trial {
         std::size_t finished = 0;
     };
 
-    /// One turn of a rank; false if nothing happened.
+    /// Lets one rank run once; false if nothing happened.
     bool advance(std::size_t rank) {
         Side& side = *sides_[rank];
         const bool starts = side.started == side.finished && side.started < kRuns;
@@ -212,7 +218,7 @@ class Trial {
     std::string problem_;
 };
 
-/// What goes wrong in any delivery mode; empty if nothing does.
+/// What goes wrong in any of the delivery modes; empty if nothing does.
 std::string run_all(const Plan& plan, const std::vector<Schedule>& schedules, Random& random) {
     constexpr int kSeeds = 2;
     for (const Delivery delivery :
@@ -251,7 +257,7 @@ struct Count {
     unsigned run = 0;
 };
 
-/// A mutant of `plan`, by its own seed.
+/// Tries one mutant of `plan`, which `seed` determines.
 void try_mutant(const Plan& plan, std::uint64_t seed, Count& count) {
     Random random(seed);
     std::vector<Schedule> schedules = plan.schedules;
@@ -284,14 +290,15 @@ TEST_CASE("engine: a mutant is refused by verify or runs to the right result",
     constexpr std::uint64_t kMutantsPerPlan = 5;
     const std::uint64_t first = setting("MUTANTS_SEED", 1);
     const std::span<const plan::Algorithm> rows = plan::algorithms();
-    const std::uint64_t enough = 150 * rows.size(); // For some of each collective to run.
+    // This is enough for some mutants of each collective to run.
+    const std::uint64_t enough = 150 * rows.size();
     const std::uint64_t mutants = setting("MUTANTS", enough);
     std::map<Collective, Count> counts;
     Count all;
     Plan plan;
     std::uint64_t planned = 0;
     for (std::uint64_t seed = first; seed < first + mutants; ++seed) {
-        // Neighbouring seeds share a plan, and every row has its turn.
+        // Neighbouring seeds share a plan, and all rows are covered.
         const std::uint64_t number = seed / kMutantsPerPlan;
         if (plan.schedules.empty() || planned != number) {
             Random random(number);

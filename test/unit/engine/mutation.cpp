@@ -36,7 +36,7 @@ Repeat* repeat_around(Draft& draft, std::size_t index) {
     return nullptr;
 }
 
-/// A step that `fits`, at random; null if there is none.
+/// A random step for which `fits` holds; null if there is none.
 template <typename Fits>
 Step* any_step(Draft& draft, Random& random, Fits&& fits) {
     const std::size_t count = draft.steps.size();
@@ -156,7 +156,7 @@ bool change_offset(Draft& draft, Random& random) {
     return true;
 }
 
-/// Of one slice, or of all of an op.
+/// Changes the length of one slice, or of all slices of an op.
 bool change_length(Draft& draft, Random& random) {
     Step* step = any_step(draft, random, [](Step& s) { return !slices_of(s).empty(); });
     if (step == nullptr) {
@@ -226,7 +226,8 @@ bool change_kind(Draft& draft, Random& random) {
     return true;
 }
 
-/// Neighbours change places, with their dependencies; those of others follow them.
+/// Two neighbouring steps change places. Their dependencies move with them, and those of other
+/// steps follow.
 bool swap_neighbours(Draft& draft, Random& random) {
     if (draft.steps.size() < 2) {
         return false;
@@ -243,7 +244,7 @@ bool swap_neighbours(Draft& draft, Random& random) {
     return true;
 }
 
-/// Any two change places; dependencies stay where they are.
+/// Any two steps change places; the dependencies stay where they are.
 bool swap_ops(Draft& draft, Random& random) {
     if (draft.steps.size() < 2) {
         return false;
@@ -282,7 +283,7 @@ bool duplicate_op(Draft& draft, Random& random) {
     return true;
 }
 
-/// Peers read what nobody says that they may.
+/// Removes all publish ops, so that peers read memory that no op has made readable.
 bool publish_nothing(Draft& draft, Random& random) {
     bool changed = false;
     for (std::size_t i = draft.steps.size(); i-- > 0;) {
@@ -367,7 +368,7 @@ bool may_be_written_out(const Draft& draft) {
     });
 }
 
-/// One rank's repeats are written out: it runs alike.
+/// Writes out one rank's repeats. The schedule still does the same.
 bool write_out(Draft& draft, Random& /*random*/) {
     if (draft.header.repeats.empty() || !may_be_written_out(draft)) {
         return false;
@@ -376,7 +377,7 @@ bool write_out(Draft& draft, Random& /*random*/) {
     return true;
 }
 
-/// Ops that were none become a repeat.
+/// Makes a repeat of ops that were in none.
 bool add_repeat(Draft& draft, Random& random) {
     if (draft.steps.empty() || !draft.header.repeats.empty()) {
         return false;
@@ -448,7 +449,7 @@ constexpr std::array kOfOneRank = {
     OfOneRank{"change the header", change_header},
 };
 
-/// The two ends of a message or event: the k-th of one pair and kind, outside repeats.
+/// The two ends of a message or event: the k-th of that kind between two ranks, outside repeats.
 struct Ends {
     Draft* from = nullptr;
     Draft* to = nullptr;
@@ -486,7 +487,7 @@ bool drop_ends(const Ends& ends, Random& random) {
     return true;
 }
 
-/// Sends one message in two parts, which is right, or one part of it only.
+/// Sends one message in two parts, which is right, or only one of the parts, which is not.
 bool split_ends(const Ends& ends, Random& random) {
     Slice& source = ends.from->steps[ends.out].op.source;
     Slice& target = ends.to->steps[ends.in].op.target;
@@ -503,7 +504,8 @@ bool split_ends(const Ends& ends, Random& random) {
     if (random() % 4 == 0) {
         return true;
     }
-    for (Step& step : ends.to->steps) { // What waited for the whole waits for both.
+    // Steps that waited for the whole message wait for both parts.
+    for (Step& step : ends.to->steps) {
         const bool waits = std::any_of(step.after.begin(), step.after.end(),
                                        [&](Dependency on) { return on.op == ends.in; });
         if (waits) {
@@ -522,7 +524,7 @@ bool split_ends(const Ends& ends, Random& random) {
     return true;
 }
 
-/// A signal that is awaited, more than needed.
+/// Adds a signal and the wait for it, which is one more than needed.
 bool add_event(const Ends& ends, Random& random) {
     Step signal;
     signal.op.kind = OpKind::signal;
@@ -566,7 +568,9 @@ std::string mutate(std::vector<Schedule>& schedules, Random& random) {
         const std::size_t one = below(random, drafts.size());
         const std::uint64_t seed = random();
         for (std::size_t rank = 0; rank < drafts.size(); ++rank) {
-            Random alike(seed); // Alike as far as the schedules are.
+            // With one seed the change is the same on all ranks, as far as their schedules are
+            // alike.
+            Random alike(seed);
             if ((everywhere || rank == one) && mutation.apply(drafts[rank], alike)) {
                 what = fmt::format("{} at {}", mutation.name,
                                    everywhere ? "all ranks" : fmt::format("rank {}", rank));

@@ -1,5 +1,5 @@
-// Kernels of 16-bit floats, complex numbers and pairs, on every instruction set of this machine,
-// against definitions that share nothing with them.
+// Kernels for 16-bit floats, complex numbers and pairs, on every instruction set of this machine,
+// against definitions that share no code with them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@
 namespace ucg::engine {
 namespace {
 
-/// Makes Highway take one instruction set, while it lives.
+/// Makes Highway use one instruction set only, as long as it lives.
 class OnlyTarget {
   public:
     explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
@@ -32,10 +32,11 @@ struct Definition {
     Operator op;
     ElementType type;
     std::function<T(T, T)> step;
-    std::function<bool(T, T)> agrees; ///< A result and what it should be.
+    std::function<bool(T, T)> agrees; ///< Do the kernel's result and the expected one agree?
 };
 
-/// The kernel on random values of `next`, in lengths that vectors end in the middle of.
+/// Does the kernel agree with the definition on random values that `next` draws? The lengths
+/// include those that end in the middle of a SIMD vector.
 template <typename T, typename Next>
 bool holds(const Definition<T>& definition, Next&& next) {
     const KernelTable table = best_kernels();
@@ -90,7 +91,7 @@ class Format {
                 std::ldexp(static_cast<double>(fraction | leading),
                            std::max(exponent, 1) - bias - static_cast<int>(fraction_bits)));
         }
-        // Where the next number would be, if there were one.
+        // The value that the next number would have, if there were one.
         beyond_ = 2 * finite_.back() - finite_[finite_.size() - 2];
     }
 
@@ -105,7 +106,8 @@ class Format {
         return (bits & 0x8000U) != 0 ? -value : value;
     }
 
-    /// The nearest, of two that are as near the even one; beyond half the last step infinity.
+    /// The nearest 16-bit number; of two equally near ones the even one. Values more than half a
+    /// step beyond the largest number become infinity.
     std::uint16_t round(double value) const {
         const unsigned sign = std::signbit(value) ? 0x8000U : 0;
         const double magnitude = std::fabs(value);
@@ -135,7 +137,7 @@ class Format {
 void check_format(const Format& format, ElementType type) {
     std::mt19937_64 random(3);
     const auto any_bits = [&] { return static_cast<std::uint16_t>(random()); };
-    // Of nearly equal size, so that sums round.
+    // The values are of nearly equal size, so that sums round.
     const auto near = [&] {
         return static_cast<std::uint16_t>((random() & 0x83FFU) + (random() % 2 == 0 ? 0x3C00 : 0));
     };

@@ -48,7 +48,7 @@ T reference(Operator op, T a, T b) {
     return T();
 }
 
-/// Ordinary values and, as often, those at which implementations differ.
+/// Ordinary values, and as many values at which implementations differ.
 template <typename T>
 T random_value(std::mt19937_64& random) {
     using Limits = std::numeric_limits<T>;
@@ -72,7 +72,7 @@ T random_value(std::mt19937_64& random) {
     }
 }
 
-/// The same bits; but which NaN a sum or product of several NaN yields is not defined.
+/// Do both have the same bits? Which NaN a sum or product of several NaN yields is not defined.
 template <typename T>
 bool agrees(Operator op, T result, T expected) {
     if constexpr (std::is_floating_point_v<T>) {
@@ -86,17 +86,17 @@ bool agrees(Operator op, T result, T expected) {
 struct Shape {
     std::size_t count;
     std::size_t operand_count;
-    std::size_t misalignment; ///< Of the target, in bytes; operand k lies k bytes further on.
+    std::size_t misalignment; ///< The target's, in bytes; operand k lies k bytes further on.
     bool in_place;
 };
 
-/// A range of elements at a wanted address, between bytes that must not change.
+/// A range of elements at a chosen misalignment, between bytes that must not change.
 class Range {
   public:
     Range(std::size_t bytes, std::size_t misalignment)
         : memory_(bytes + 3 * kMargin, std::byte{0x5A}), bytes_(bytes),
           offset_(kMargin + misalignment) {
-        // Relative to a vector's boundary, wherever the allocator has put the memory.
+        // The misalignment is relative to a SIMD vector's boundary, wherever the memory lies.
         offset_ += (kMargin - reinterpret_cast<std::uintptr_t>(memory_.data()) % kMargin) % kMargin;
     }
 
@@ -126,7 +126,7 @@ class Range {
     std::size_t offset_;
 };
 
-/// Does the kernel compute what it should for this shape?
+/// Does the kernel compute the right result for this shape?
 template <typename T>
 bool holds(CombineFn combine, Operator op, const Shape& shape, std::mt19937_64& random) {
     const std::size_t bytes = shape.count * sizeof(T);
@@ -169,7 +169,8 @@ void check_type(const KernelTable& table, ElementType type) {
         std::string failures;
         for (const std::size_t count : {0, 1, 2, 3, 7, 8, 15, 16, 17, 33, 63, 64, 65, 130, 271}) {
             for (std::size_t k = 2; k <= 9; ++k) {
-                // By whole elements where k is even, across elements where it is odd.
+                // The target is shifted by whole elements where k is even, by any number of bytes
+                // where k is odd.
                 const std::size_t misalignment = k % 2 == 0 ? count % 5 * sizeof(T) : count % 64;
                 for (const bool in_place : {false, true}) {
                     if (!holds<T>(combine, op, {count, k, misalignment, in_place}, random)) {
@@ -195,7 +196,7 @@ void check_all(const KernelTable& table) {
     check_type<double>(table, ElementType::float64);
 }
 
-/// Makes Highway take one instruction set, while it lives.
+/// Makes Highway use one instruction set only, as long as it lives.
 class OnlyTarget {
   public:
     explicit OnlyTarget(std::int64_t target) { hwy::SetSupportedTargetsForTest(target); }
@@ -204,7 +205,7 @@ class OnlyTarget {
     OnlyTarget& operator=(const OnlyTarget&) = delete;
 };
 
-/// Two pages, the second of which may not be touched.
+/// Two pages, the second of which is not accessible.
 class LastPage {
   public:
     LastPage() : bytes_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
@@ -239,7 +240,7 @@ TEST_CASE("operators: every operator on every type agrees with its definition", 
 }
 
 #if HWY_ARCH_X86
-/// What the system says of the first processor.
+/// The flags that the system reports for the first processor.
 std::set<std::string> processor_flags() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
@@ -254,7 +255,8 @@ std::set<std::string> processor_flags() {
 TEST_CASE("operators: all instruction sets that the processor has are used", "[operators]") {
     struct Needs {
         std::int64_t target;
-        std::vector<std::string> flags; ///< Besides those of the rows above.
+        /// The flags that it needs besides those of the rows above.
+        std::vector<std::string> flags;
     };
     const std::vector<Needs> rows = {
         {HWY_SSSE3, {"ssse3"}},
@@ -313,7 +315,7 @@ TEST_CASE("operators: a fold in parts has the bits of the whole", "[operators]")
     sum(nullptr, operands.data(), 3, target, kCount * 4);
     for (const std::size_t k : {3, 4, 5}) {
         const std::array<const std::byte*, 2> pair = {target, operands[k]};
-        // Cut at an element that no vector ends with.
+        // The vector is cut at an element where no SIMD vector ends.
         const std::array<const std::byte*, 2> rest = {target + 348, operands[k] + 348};
         sum(nullptr, rest.data(), 2, target + 348, kCount * 4 - 348);
         sum(nullptr, pair.data(), 2, target, 348);

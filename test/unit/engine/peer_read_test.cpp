@@ -1,6 +1,7 @@
 // Collectives in which ranks read one another's memory or flag slots, several outstanding at once,
-// on random sockets and with random lengths. Which buffers are read in place and which by way of
-// staging buffers is tossed for each buffer of each rank. Message-based ones run between them.
+// on random sockets and with random lengths. For each buffer of each rank it is drawn at random
+// whether peers read it in place or by way of staging buffers. Message-based collectives run in
+// between.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -52,20 +53,20 @@ std::size_t elements(std::uint64_t bytes) {
     return static_cast<std::size_t>(bytes / sizeof(Affine));
 }
 
-/// One collective: what each rank asks for, gives and expects.
+/// One collective: what each rank asks for, puts in and expects.
 struct Call {
     const plan::Algorithm* row = nullptr;
     std::vector<Request> requests;
     std::vector<Vector> inputs;
     std::vector<Vector> outputs;
-    std::vector<Vector> expected; ///< Of `outputs`; empty where nothing is.
+    std::vector<Vector> expected; ///< What `outputs` must hold; empty where nothing is defined.
 };
 
 bool at_root(const Request& request, Rank rank) {
     return !graph::rooted(request.collective) || rank == request.root;
 }
 
-/// How many blocks of `bytes` a rank contributes, and has in the end.
+/// How many blocks of `bytes` a rank contributes, and how many it has in the end.
 struct BlockCounts {
     std::size_t contributed = 1;
     std::size_t received = 1;
@@ -139,7 +140,7 @@ Vector expectation(const Request& request, Rank rank, const std::vector<Vector>&
     return result;
 }
 
-/// Puts a contribution where the request says it is.
+/// Puts a contribution where the request says that it lies.
 void place(Call& call, Rank rank, const Vector& contribution) {
     const auto self = static_cast<std::size_t>(rank);
     const Request& request = call.requests[self];
@@ -194,7 +195,7 @@ topo::Placement random_placement(Random& random, Rank count) {
     return topo::Placement(places);
 }
 
-/// A request that some row serves which reads peers' memory; one in four by any row.
+/// A request that is served by some row that reads peers' memory; one in four is served by any row.
 Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& random) {
     for (;;) {
         const auto rows = plan::algorithms();
@@ -223,11 +224,11 @@ Call random_call(const plan::Facts& facts, const plan::Facts& without, Random& r
     }
 }
 
-/// One rank's engine and what it runs.
+/// One rank's engine and the collectives that it runs.
 struct Side {
     std::vector<transport::Transport*> routes;
     std::vector<engine::Program> programs;
-    std::deque<engine::Execution> executions; // They stay where they are.
+    std::deque<engine::Execution> executions; // Executions must not move in memory.
     std::unique_ptr<engine::Engine> engine;
     std::size_t started = 0;
 };
@@ -252,7 +253,7 @@ class Run {
     }
 
     void go() {
-        constexpr int kRoundsMax = 200'000; // Some hundreds are enough.
+        constexpr int kRoundsMax = 200'000; // Some hundreds of rounds are enough.
         for (int round = 0; round < kRoundsMax && !over(); ++round) {
             Side& side = sides_[random_() % sides_.size()];
             if (side.started < calls_.size() && random_() % 3 == 0) {
@@ -274,7 +275,8 @@ class Run {
                              << calls_[i].row->name << ", " << calls_[i].requests[rank].bytes
                              << " bytes, root " << calls_[i].requests[rank].root
                              << (calls_[i].requests[rank].in_place ? ", in place" : ""));
-                REQUIRE((found == expected)); // Without a picture of vectors.
+                // The extra parentheses keep Catch from printing the vectors.
+                REQUIRE((found == expected));
             }
         }
         CHECK(fabric_.quiet());

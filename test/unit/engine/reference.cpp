@@ -42,7 +42,7 @@ Bytes random_bytes(std::uint64_t bytes, const Request& request, std::mt19937_64&
     return data;
 }
 
-/// Makes the results, from the buffers as they are before.
+/// Computes the results from the buffers as they are before the collective.
 class Meaning {
   public:
     Meaning(const std::vector<Request>& requests, Reference& reference)
@@ -64,7 +64,7 @@ class Meaning {
 
     const Request& request(Rank rank) const { return requests_[at(rank)]; }
 
-    /// The buffer that holds what a rank puts in.
+    /// The buffer that a rank's contribution lies in.
     const Bytes& source(Rank rank) const {
         return (request(rank).in_place ? reference_.outputs : reference_.inputs)[at(rank)];
     }
@@ -74,13 +74,13 @@ class Meaning {
                   reference_.results[at(rank)].begin() + static_cast<std::ptrdiff_t>(offset));
     }
 
-    /// An empty block may be said to lie anywhere.
+    /// An empty block may have any offset, so the offset is not used.
     static View block_of(View data, const graph::Blocks& blocks, std::size_t index) {
         const std::uint64_t bytes = blocks.bytes[index];
         return bytes == 0 ? View() : data.subspan(blocks.offsets[index], bytes);
     }
 
-    /// What `from` gives `to`, where data only move.
+    /// What `from` gives to `to` in collectives that only move data.
     View block(Rank from, Rank to) const {
         const Request& r = request(from);
         const View data = source(from);
@@ -104,10 +104,12 @@ class Meaning {
         }
     }
 
-    /// The k-th block of a rank for this one is the k-th that this one receives from it.
+    /// The k-th block that a rank sends to this one is the k-th that this one receives from that
+    /// rank.
     void take_from_neighbors(Rank rank) {
         const graph::Blocks& taken = request(rank).receive;
-        std::vector<std::size_t> next(requests_.size(), 0); // Place to look on from, by rank.
+        // For each rank, the place from which to look on.
+        std::vector<std::size_t> next(requests_.size(), 0);
         for (std::size_t i = 0; i < taken.peers.size(); ++i) {
             const Rank from = taken.peers[i];
             const graph::Blocks& sent = request(from).send;
@@ -144,7 +146,8 @@ class Meaning {
         }
     }
 
-    /// Bytes [offset, offset + bytes) of the contributions of ranks 0 .. count - 1, combined.
+    /// Bytes [offset, offset + bytes) of the contributions of ranks 0 .. count - 1, combined in
+    /// rank order.
     Bytes combined(Rank count, std::uint64_t offset, std::uint64_t bytes) const {
         Bytes total(bytes);
         std::vector<const std::byte*> operands;

@@ -1,4 +1,5 @@
-// Reductions that are asked to be reproducible, run: one and the same bits wherever the ranks are.
+// Runs reductions that are asked to be reproducible: the bits of the result are the same wherever
+// the ranks are placed.
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -19,7 +20,8 @@ using transport::Delivery;
 
 constexpr std::uint64_t kElements = 1000;
 
-/// `bytes` each where a rank has its own block.
+/// A request for `elements` elements; where each rank has a block of its own, every block has as
+/// many.
 graph::Request request_of(Collective collective, Rank ranks, std::uint64_t elements) {
     graph::Request request;
     request.collective = collective;
@@ -34,7 +36,7 @@ graph::Request request_of(Collective collective, Rank ranks, std::uint64_t eleme
     return request;
 }
 
-/// Exponents far apart: nearly every order of addition rounds to other bits.
+/// The exponents are far apart, so nearly every order of addition rounds to other bits.
 void fill(std::vector<std::byte>& buffer, Rank rank) {
     std::mt19937_64 random(static_cast<std::uint64_t>(rank));
     for (std::size_t at = 0; at < buffer.size(); at += sizeof(double)) {
@@ -73,7 +75,7 @@ constexpr Collective kReductions[] = {
     Collective::scan,           Collective::exscan,
 };
 
-/// Calls check(facts) for each placement, what it shares, and prices.
+/// Calls check(facts) for each placement, each size of shared memory, and each set of prices.
 template <typename Check>
 void everywhere(Rank ranks, const topo::Placement* reproducible, Check check) {
     for (const plan::test::Layout layout : kLayouts) {
@@ -127,7 +129,7 @@ TEST_CASE("reproducible: without being asked, placements differ", "[engine][repr
         const topo::Placement placement = plan::test::place(layout, 12);
         results.insert(run({placement, cost::default_profile()}, request, Delivery::immediate));
     }
-    CHECK(results.size() > 1); // Else the test above would prove nothing.
+    CHECK(results.size() > 1); // Otherwise the test above would prove nothing.
 }
 
 TEST_CASE("reproducible: in place or not, the same bits", "[engine][reproducible]") {

@@ -20,7 +20,7 @@ Request reduce_request(std::uint64_t bytes, std::uint64_t element_bytes) {
     return request;
 }
 
-/// The step of rank 0's program that reduces.
+/// The step of rank 0's lowered program that reduces.
 Step reducing_step(Builder& b) {
     const LoweredSchedule lowered = lower(b.finish()).value();
     for (const Step& step : lowered.steps) {
@@ -32,7 +32,7 @@ Step reducing_step(Builder& b) {
     return {};
 }
 
-/// How rank 0's program reduces `bytes` that it receives from rank 1.
+/// The kind of step by which rank 0 reduces `bytes` that it receives from rank 1.
 StepKind
 reduction(std::uint64_t element_bytes,
           const std::function<void(Builder&, const Slice& mine, const Slice& theirs)>& rest,
@@ -71,7 +71,7 @@ TEST_CASE("graph: a message that is posted behind others is combined where it ar
     for (int i = 0; i < 3; ++i) {
         b.send(1, mine);
     }
-    b.copy(mine, b.scratch(kBytes)); // So that what follows is posted by another step.
+    b.copy(mine, b.scratch(kBytes)); // The copy makes another step post what follows.
     b.recv(1, theirs);
     reduce(b, mine, theirs);
     const Step step = reducing_step(b);
@@ -81,7 +81,7 @@ TEST_CASE("graph: a message that is posted behind others is combined where it ar
 
 TEST_CASE("graph: a message that others read, too, or that is short, is copied first",
           "[graph][lowering]") {
-    CHECK(reduction(12, reduce, 1020) == StepKind::reduce); // Across lines.
+    CHECK(reduction(12, reduce, 1020) == StepKind::reduce); // An element lies across two lines.
     CHECK(reduction(8, reduce, kCacheLine) == StepKind::reduce);
     const auto read_again = [](Builder& b, const Slice& mine, const Slice& theirs) {
         reduce(b, mine, theirs);

@@ -1,4 +1,5 @@
-// Dependencies that the builder derives: all that are needed, and at what cost.
+// The dependencies that the builder derives: all that are needed, and how much work it takes to
+// find them.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -21,10 +22,10 @@ Request request_of(Collective collective, Rank ranks, std::uint64_t bytes) {
     return request;
 }
 
-/// What building looked at, and what there is of the result.
+/// How much the builder looked at, and how large the result is.
 struct Cost {
     std::uint64_t looks = 0;
-    std::uint64_t size = 0; ///< Ops, operands and dependencies.
+    std::uint64_t size = 0; ///< The number of ops, operands and dependencies.
 };
 
 template <typename Write>
@@ -36,7 +37,7 @@ Cost cost_of(const Request& request, Write write) {
     return {looks, schedule.ops.size() + schedule.operands.size() + schedule.dependencies.size()};
 }
 
-/// As Bruck's alltoall: what is packed block by block leaves as one message.
+/// A schedule like Bruck's alltoall: blocks are packed one by one, and leave as one message.
 Cost packed(std::uint64_t blocks) {
     const auto count = static_cast<Rank>(blocks);
     return cost_of(request_of(Collective::alltoall, count, 8), [&](Builder& builder) {
@@ -50,7 +51,8 @@ Cost packed(std::uint64_t blocks) {
     });
 }
 
-/// As tiles that each rank combines of all vectors, and reads of all others: in segments.
+/// A schedule of tiles, in segments: each rank combines its own tile of all vectors and reads the
+/// other tiles from their owners.
 Cost tiled(std::uint64_t tiles) {
     const auto count = static_cast<Rank>(tiles);
     const std::uint64_t segment = 64 * tiles;
@@ -76,7 +78,8 @@ Cost tiled(std::uint64_t tiles) {
     });
 }
 
-/// A slice that stays, moves on or goes round: of pieces as long as a segment, one for each.
+/// A part of one of `pieces`, each of which is as long as a segment: a slice that stays, moves on
+/// or rotates.
 Slice any_slice(std::mt19937& random, std::span<const Slice> pieces, std::uint64_t segment) {
     const Slice slice = pieces[random() % pieces.size()];
     const std::uint64_t cut = random() % segment;
@@ -92,7 +95,7 @@ bool conflict(const Op& a, const Op& b) {
            overlap(a.source, b.target);
 }
 
-/// By op: all that have completed when it starts.
+/// For each op, which ops have completed when it starts.
 std::vector<std::vector<bool>> before(const Schedule& schedule) {
     std::vector<std::vector<bool>> done(schedule.ops.size(),
                                         std::vector<bool>(schedule.ops.size(), false));
@@ -112,7 +115,7 @@ std::vector<std::vector<bool>> before(const Schedule& schedule) {
 } // namespace
 
 TEST_CASE("graph: what building looks at grows as the schedule does", "[graph][builder]") {
-    constexpr std::uint64_t kLooksMax = 8; // For each op, operand and dependency.
+    constexpr std::uint64_t kLooksMax = 8; // The limit is for each op, operand and dependency.
     for (const std::uint64_t count : {100, 1000, 10'000}) {
         INFO(count << " blocks");
         const Cost blocks = packed(count);

@@ -39,7 +39,7 @@ TEST_CASE("graph: buffer sizes follow the collective", "[graph][collective]") {
 
     Request v = request(Collective::allgatherv, 3, 0);
     v.receive = {{4, 0, 8}, {10, 1000, 0}};
-    CHECK(sizes(v, 2, false) == Sizes{8, 14}); // An empty block's offset does not count.
+    CHECK(sizes(v, 2, false) == Sizes{8, 14}); // The offset of an empty block does not count.
     v.collective = Collective::reduce_scatter;
     CHECK(sizes(v, 2, false) == Sizes{12, 8});
     CHECK(sizes(v, 2, true) == Sizes{0, 12});

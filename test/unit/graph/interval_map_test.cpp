@@ -6,7 +6,7 @@
 namespace ucg::graph {
 namespace {
 
-/// Byte i of a stretch is first + i.
+/// The value of a stretch: its byte i has the number first + i.
 struct Run {
     std::uint64_t first = 0;
     Run skip(std::uint64_t bytes) const { return {first + bytes}; }
@@ -36,7 +36,7 @@ TEST_CASE("graph: an interval map behaves like an array", "[graph][interval_map]
         std::uint64_t next = kBytes * 1000;
         map.visit(0, kBytes, [&](const Map::Stretch& s) {
             REQUIRE(s.begin == at);
-            REQUIRE(s.value.first != next); // Else it should have been one stretch.
+            REQUIRE(s.value.first != next); // Otherwise both would have been one stretch.
             for (; at < s.end; ++at) {
                 REQUIRE(array[at] == s.value.first + (at - s.begin));
             }

@@ -19,13 +19,13 @@ std::string lowered_text(std::string_view text) {
     return to_text(lower(parse(text)).value());
 }
 
-/// Odd peers by another transport than even ones.
+/// Odd peers are reached by another transport than even ones.
 std::uint8_t parity(Rank peer, void* /*context*/) {
     return peer % 2 == 1 ? 1 : 0;
 }
 
-/// At random, but no more iterations than can be written out, only dependencies that may be, and
-/// flag slots only where they are read.
+/// A random schedule that can be lowered: repeats have few enough iterations to be written out,
+/// only permitted dependencies remain, and flag slots are used only where they are read.
 Schedule random_program(std::uint32_t seed) {
     Schedule schedule = test::random_schedule(seed);
     for (Repeat& repeat : schedule.repeats) {
@@ -143,7 +143,7 @@ TEST_CASE("graph: messages are numbered through repeats", "[graph][lowering]") {
     CHECK((first(1) == 1 && each(1) == 2));
     CHECK((first(3) == 2 && each(3) == 2));
     CHECK(first(4) == 11);
-    CHECK((first(2) == 0 && each(2) == 1)); // Signals are counted apart.
+    CHECK((first(2) == 0 && each(2) == 1)); // Signals are counted separately.
     CHECK(first(5) == 5);
     CHECK(lowered.slot_count == 1 + 3 * 4 + 2);
 }
@@ -171,7 +171,8 @@ TEST_CASE("graph: own scratch is found by a base of its own", "[graph][lowering]
                     "0: copy input[0:8] -> scratch[0:8]\n"
                     "1: copy input[0:8] -> scratch[12:20]\n"))
             .value();
-    std::vector<std::pair<bool, std::uint64_t>> scratch; // Is it own, and from which byte on?
+    // Is it the rank's own scratch, and from which byte on?
+    std::vector<std::pair<bool, std::uint64_t>> scratch;
     for (const Address& address : lowered.addresses) {
         if (address.buffer == BufferKind::scratch) {
             scratch.emplace_back(address.is_own_scratch(), address.offset);
@@ -197,10 +198,10 @@ TEST_CASE("graph: a lowered schedule that leaves out a wait is refused", "[graph
             LoweredSchedule lowered = whole;
             Wait& wait = lowered.waits[i];
             if (wait.distance > 0 || wait.mask > 0) {
-                continue; // What it waits for may be known by another.
+                continue; // Another wait may also establish what this one waits for.
             }
             CAPTURE(seed, i);
-            wait = {0, 3, 255, false}; // Of an iteration that no repeat here comes to.
+            wait = {0, 3, 255, false}; // It now names an iteration that no repeat here reaches.
             CHECK_FALSE(verify_lowering(schedule, lowered).ok());
             ++left_out;
         }
@@ -260,7 +261,7 @@ TEST_CASE("graph: a schedule with more than there are numbers for is refused",
         op.kind = OpKind::reduce;
         op.operand_count = 0xffff;
         schedule.ops.assign(0xffff, op);
-        op.operand_count = 0xfffe; // With its target the last number there is.
+        op.operand_count = 0xfffe; // With the target this is the last number there is.
         schedule.ops.push_back(op);
         CHECK(check_limits(schedule).message() == "");
         ++schedule.ops.back().operand_count;

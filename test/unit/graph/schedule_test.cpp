@@ -23,7 +23,8 @@ TEST_CASE("graph: slices move by their stride and the last is shorter", "[graph]
 }
 
 TEST_CASE("graph: unrolling maps every dependency exactly", "[graph][schedule]") {
-    // An op before the repeat, two in it, one behind; distances 1 and 2 within.
+    // One op is before the repeat, two are in it, one is behind it; dependencies within reach back
+    // 1 and 2 iterations.
     const auto schedule =
         parse_text("schedule bcast t rank 1 of 2 input 0 output 40 scratch 32 element 1\n"
                    "0: signal 0\n"

@@ -1,4 +1,4 @@
-// One mistake each: verify rejects it and says what is wrong.
+// Schedules with one mistake each: verify rejects them and says what is wrong.
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
 
@@ -131,7 +131,7 @@ TEST_CASE("graph: verify rejects deadlocks", "[graph][verify][broken]") {
             "output[4:8]) completes");
     }
     SECTION("only a buffered send would help") {
-        // Each rank waits for its send to be taken before it posts the receive.
+        // Each rank waits until its send is taken before it posts the receive.
         CHECK(verdict(request(Collective::allgather, 2, 4),
                       "rank\n send to 1 input[0:4]\n recv from 1 output[4:8] after 0\n"
                       " copy input[0:4] -> output[0:4]\n"
@@ -143,7 +143,7 @@ TEST_CASE("graph: verify rejects deadlocks", "[graph][verify][broken]") {
         CHECK(verdict(request(Collective::barrier, 2, 0),
                       "rank\n await 1\n signal 1 after 0\nrank\n await 0\n signal 0 after 0\n")
                   .rfind("deadlock: ", 0) == 0);
-        // The copy waits for what comes late, and the signal is issued behind it.
+        // The copy waits for a message that comes late, and the signal is issued after the copy.
         CHECK(verdict(request(Collective::bcast, 2, 8),
                       "rank\n await 1\n send to 1 input[0:8] after 0\n"
                       "rank scratch 8\n recv from 0 scratch[0:8]\n"
@@ -154,7 +154,7 @@ TEST_CASE("graph: verify rejects deadlocks", "[graph][verify][broken]") {
 
 TEST_CASE("graph: verify rejects a repeat that outruns its messages in flight",
           "[graph][verify][broken][repeat]") {
-    // Rank 1 receives only when rank 0 has sent so many.
+    // Rank 1 receives only after rank 0 has sent all its messages.
     const auto sends_first = [](int iterations, int rotation) {
         return verdict(request(Collective::bcast, 2, static_cast<std::uint64_t>(4 * iterations)),
                        fmt::format("rank\nrepeat 0..0 times {0} segment 4 last 4 rotation {1}\n"
@@ -221,7 +221,7 @@ TEST_CASE("graph: verify rejects races", "[graph][verify][broken]") {
                   .find("race: ") != std::string::npos);
     }
     SECTION("a started receive tells its sender nothing") {
-        // Rank 0 may not conclude from its completed send that rank 1 got that far.
+        // Rank 0 may not conclude from its completed send that rank 1 has got that far.
         CHECK(bcast("rank\n send to 1 input[0:8]\n copy input[0:8] -> scratch@1[0:8] after 0\n"
                     "rank scratch 8\n copy output[0:0] -> scratch[0:0]\n"
                     " recv from 0 output[0:8]\n copy output[0:8] -> scratch[0:8] after 1\n",
@@ -242,7 +242,7 @@ TEST_CASE("graph: verify rejects peers' slices outside their lifetime", "[graph]
                     "rank\n await 0\n copy scratch@0[0:8] -> output[0:8] after 0\n",
                     true) == "rank 1, op 1 (copy scratch@0[0:8] -> output[0:8]): touches "
                              "scratch@0[0:8], and rank 0 may leave before that ends");
-        // Of no bytes, too: whoever has left does not make its buffers known.
+        // This holds for no bytes, too: a rank that has left no longer makes its buffers known.
         CHECK(bcast("rank\n send to 1 input[0:8]\nrank\n recv from 0 output[0:8]\n"
                     " copy scratch@0[0:0] -> output[0:0] after 0\n",
                     true)

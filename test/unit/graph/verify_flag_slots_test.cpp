@@ -1,4 +1,4 @@
-// FlagSlots: what they mean, as messages, and which uses of them are refused.
+// Flag slots: what they mean in terms of messages, and which uses of them are refused.
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
 #include "ucg_coll/graph/flag_slots.hpp"
@@ -24,7 +24,7 @@ constexpr std::string_view kAllreduce =
     "rank flag_slot 8\n share input[0:8]\n reduce input[0:8] flag_slot@1[0:8] -> output[0:8]\n"
     "rank flag_slot 8\n share input[0:8]\n reduce flag_slot@0[0:8] input[0:8] -> output[0:8]\n";
 
-/// A broadcast from rank 0 to rank 1, whose schedules are varied.
+/// What verify says of a broadcast from rank 0 to rank 1 with these schedules.
 std::string bcast(std::string_view root, std::string_view leaf) {
     return verdict(request(Collective::bcast, 2, 8, 0),
                    fmt::format("rank flag_slot {}\nrank flag_slot {}\n", root, leaf), true);
@@ -39,7 +39,7 @@ TEST_CASE("graph: verify accepts flag slots", "[graph][verify][flag_slots]") {
     sum.commutative = false;
     CHECK(verdict(sum, kAllreduce, true).empty());
     CHECK(bcast(kRoot, kLeaf).empty());
-    // What is shared may be changed at once, also where peers read it later.
+    // The source of a share may be changed right afterwards, even where peers read the share later.
     CHECK(verdict(request(Collective::bcast, 2, 8, 0),
                   "rank scratch 8 flag_slot 8\n copy input[0:8] -> scratch[0:8]\n"
                   " share scratch[0:8] after 0\n copy input[0:8] -> scratch[0:8] after 1\n"
@@ -64,34 +64,35 @@ TEST_CASE("graph: verify lets a share have gaps that nobody reads", "[graph][ver
 }
 
 TEST_CASE("graph: verify sees what flag slots do not do", "[graph][verify][flag_slots]") {
-    // Nobody waits for rank 2.
+    // Rank 0 does not wait for rank 1.
     CHECK(verdict(request(Collective::barrier, 2, 0),
                   "rank flag_slot 0\n share input[0:0]\n"
                   "rank flag_slot 0\n share input[0:0]\n copy flag_slot@0[0:0] -> output[0:0]\n",
                   true) == "rank 0: no op waits until rank 1 has entered the barrier");
     CHECK(bcast(kRoot, "0\n copy flag_slot@0[4:8] -> output[0:4]\n"
                        " copy flag_slot@0[0:4] -> output[4:8]") != "");
-    // Each waits for the other's share before its own.
+    // Each rank waits for the other's share before it shares.
     const std::string cycle = verdict(
         request(Collective::barrier, 2, 0),
         "rank flag_slot 0\n copy flag_slot@1[0:0] -> output[0:0]\n share input[0:0] after 0\n"
         "rank flag_slot 0\n copy flag_slot@0[0:0] -> output[0:0]\n share input[0:0] after 0\n",
         true);
     CHECK(cycle.find("deadlock") == 0);
-    // The same without a dependency: who waits for a flag slot issues nothing behind that.
+    // The same holds without a dependency: a rank that waits for a flag slot issues nothing behind
+    // the wait.
     const std::string_view waits_first = "rank flag_slot 0\n copy flag_slot@1[0:0] -> output[0:0]\n"
                                          " share input[0:0]\n"
                                          "rank flag_slot 0\n copy flag_slot@0[0:0] -> output[0:0]\n"
                                          " share input[0:0]\n";
     CHECK(verdict(request(Collective::barrier, 2, 0), waits_first, true).find("deadlock") == 0);
-    // The messages that a flag slot stands for do not count as ops.
+    // The messages that a flag slot stands for are not counted as ops.
     CHECK(verdict(request(Collective::allreduce, 2, 8),
                   "rank flag_slot 8\n share input[0:8]\n"
                   " reduce input[0:8] flag_slot@1[0:8] -> output[0:8]\n"
                   "rank flag_slot 8\n share input[0:8]\n copy flag_slot@0[0:8] -> output[0:8]\n",
                   true)
               .find("rank 1: output[0:8] (written by rank 1, op 1 (copy ") == 0);
-    // The source is written while it may be shared.
+    // The source may still be written while it is shared.
     CHECK(verdict(request(Collective::bcast, 2, 8, 0),
                   "rank scratch 8 flag_slot 8\n copy input[0:8] -> scratch[0:8]\n"
                   " share scratch[0:8]\nrank flag_slot 0\n copy flag_slot@0[0:8] -> output[0:8]\n",

@@ -1,4 +1,5 @@
-// Schedules whose ranks help one another: what a rank may do for another one stands by itself.
+// Schedules whose ranks help one another: each unit that a rank may do for another one is
+// self-contained.
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
 #include "ucg_coll/graph/helped.hpp"
@@ -11,19 +12,20 @@ using test::verdict;
 
 constexpr std::string_view kRoot = "rank scratch 0 helped\n signal 1\n await 1\n";
 
-/// A broadcast from rank 0 to rank 1, whose schedule is varied.
+/// What verify says of a broadcast from rank 0 to rank 1 with these schedules.
 std::string bcast(std::string_view leaf, std::string_view root = kRoot) {
     return verdict(request(Collective::bcast, 2, 24, 0), fmt::format("{}{}", root, leaf), true);
 }
 
-/// Sums of two ranks, each of which does a half for both.
+/// What verify says of an allreduce of two ranks, each of which does one half for both.
 std::string sums(std::string_view first, std::string_view second) {
     Request sum = request(Collective::allreduce, 2, 32);
     sum.element_bytes = 8;
     return verdict(sum, fmt::format("{}{}", first, second), true);
 }
 
-/// The half that begins at byte `from` of the rank whose peer is `peer`.
+/// The schedule of the rank whose peer is `peer`, and which does the half that begins at byte
+/// `from`.
 std::string half(int peer, int from, std::string_view result = "scratch[0:8]") {
     const auto at = [&](std::string_view buffer, int rank) {
         return rank == peer ? fmt::format("{}@{}[{}:{}]+", buffer, rank, from, from + 8)
@@ -52,25 +54,25 @@ TEST_CASE("graph: verify sees what another rank could not do", "[graph][verify][
         INFO(verdict);
         CHECK(verdict.find(reason) != std::string::npos);
     };
-    // One rank does without.
+    // One rank does not take part in helping.
     says(bcast("rank scratch 0\n await 0\n copy input@0[0:24] -> output[0:24] after 0\n"
                " signal 0 after 1\n"),
          "rank 1: helped is false, must be true where ranks help one another");
-    // A flag slot has one writer, and who helps would have to be it.
+    // A flag slot has one writer, and a helper would have to write it in that rank's place.
     says(bcast("rank scratch 0 helped flag_slot 0\n await 0\n"
                "repeat 1..1 times 3 segment 8 last 8 rotation 1\n"
                " copy input@0[0:8]+ -> output[0:8]+ after 0\n signal 0 after 1\n",
                "rank scratch 0 helped flag_slot 0\n signal 1\n await 1\n"),
          "flag_slots is true, must be false where ranks help one another");
-    // What is not in a repeat nobody else would do.
+    // No other rank would do what is not in a repeat.
     says(bcast("rank scratch 0 helped\n await 0\n copy input@0[0:24] -> output[0:24] after 0\n"
                " signal 0 after 1\n"),
          "outside of repeats");
-    // A message goes from one rank to another, whoever has time.
+    // A message goes from one rank to another and cannot be sent by a helper.
     says(bcast("rank scratch 0 helped\n recv from 0 output[0:24]\n",
                "rank scratch 0 helped\n send to 1 input[0:24]\n"),
          "outside of repeats");
-    // An iteration that needs the one before.
+    // An iteration depends on the one before.
     says(bcast("rank scratch 0 helped\n await 0\n copy input@0[0:8] -> output[0:8] after 0\n"
                "repeat 2..2 times 2 segment 8 last 8 rotation 1\n"
                " copy output[0:8]+ -> output[8:16]+ after 1 2(-1)\n signal 0 after 1 2\n"),
@@ -81,13 +83,13 @@ TEST_CASE("graph: verify sees what another rank could not do", "[graph][verify][
                "repeat 2..2 times 2 segment 4 last 4 rotation 1\n"
                " copy output[0:4]+ -> output[16:20]+ after 1\n signal 0 after 1 2\n"),
          "in another unit, and one of the two writes");
-    // Scratch that holds what another iteration, maybe another rank, has put there.
+    // The scratch holds what another iteration, possibly done by another rank, has put there.
     says(bcast("rank scratch 8 helped\n await 0\n"
                "repeat 1..2 times 3 segment 8 last 8 rotation 1\n"
                " copy scratch[0:8] -> output[0:8]+ after 0 2(-1)\n"
                " copy input@0[0:8]+ -> scratch[0:8] after 0 1\n signal 0 after 1 2\n"),
          "no op before it in the iteration has written");
-    // Not even where it concerns nobody else.
+    // The rule holds even for an op that concerns no other rank.
     says(verdict(request(Collective::allgather, 2, 8),
                  "rank scratch 0 helped\n copy input[0:8] -> output[0:8]\n signal 1\n await 1\n"
                  "repeat 3..3 times 2 segment 4 last 4 rotation 1\n"
@@ -98,7 +100,7 @@ TEST_CASE("graph: verify sees what another rank could not do", "[graph][verify][
                  " copy input[0:4]+ -> output[8:12]+ after 1\n signal 0 after 2 3\n await 0\n",
                  true),
          "rank 0, op 0 (copy input[0:8] -> output[0:8]): outside of repeats");
-    // The root leaves while it is read.
+    // The root may leave while its memory is read.
     says(bcast("rank scratch 0 helped\n await 0\n"
                "repeat 1..1 times 3 segment 8 last 8 rotation 1\n"
                " copy input@0[0:8]+ -> output[0:8]+ after 0\n",

@@ -5,13 +5,15 @@
 namespace ucg::graph {
 namespace {
 
-/// Ranks 0 and 1 on machines of switch a, rank 2 on switch b, which hangs below a; rank 3 beside 2.
+/// Ranks 0 and 1 are on machines of switch a. Rank 2 is on switch b, which hangs below a; rank 3 is
+/// beside rank 2.
 Network network() {
     return {{{"a", 0, 0}, {"b", 0, 0}, {"m0", 0, 0}, {"m1", 0, 0}, {"m2", 1, 0}, {"m3", 1, 0}},
             {2, 3, 4, 5}};
 }
 
-/// Ranks 0 and 1 send 8 bytes each to rank 3, or one of them to rank 2.
+/// What verify says of schedules in which rank 0 sends 8 bytes to rank 2, and rank 1 sends 8 bytes
+/// to rank 3.
 std::string gather(std::string_view bodies) {
     Request alltoallv;
     alltoallv.collective = Collective::alltoallv;
@@ -105,8 +107,8 @@ TEST_CASE("graph: a signal before the message has gone orders nothing",
 
 namespace {
 
-/// Messages of rank 0 to rank 1, one byte each, all of which pass two edges; each follows those
-/// that its line names.
+/// What verify says of messages from rank 0 to rank 1, one byte each, all of which pass two edges.
+/// Message i depends on the messages that after[i] names.
 std::string stream(std::uint32_t at_once, const std::vector<std::string>& after) {
     Request alltoallv;
     alltoallv.collective = Collective::alltoallv;
@@ -149,10 +151,10 @@ TEST_CASE("graph: verify counts the messages that may be on a link at a time",
 
 TEST_CASE("graph: verify finds rows that the first message behind each does not give",
           "[graph][verify][network]") {
-    // 2 comes behind 0 or 1, and leaves 0 to 3, which has no other place.
+    // Message 2 follows 0 or 1, and leaves 0 to message 3, which has no other place.
     CHECK(stream(2, {"", "", " after 0 1", " after 0"}).empty());
     CHECK(stream(2, {"", "", " after 0 1", " after 1"}).empty());
-    // 5 takes the place of 3 behind 0, which takes that of 4 behind 1, which comes behind 2.
+    // Message 5 takes the place of 3 behind 0, which takes that of 4 behind 1, which follows 2.
     CHECK(stream(3, {"", "", "", " after 0 1", " after 1 2", " after 0"}).empty());
     CHECK_FALSE(stream(3, {"", "", "", " after 0 1", " after 0 1", " after 0 1"}).empty());
 }

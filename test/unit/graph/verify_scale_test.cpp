@@ -1,4 +1,4 @@
-// verify on generated schedules of many ranks: the classic algorithms through the Builder.
+// verify on schedules of many ranks that are generated with the Builder: the classic algorithms.
 #include <chrono>
 
 #include "test/support/catch.hpp"
@@ -30,7 +30,7 @@ std::string prove(const Request& request, void (*build)(Builder&, const Request&
     return std::string(status.message());
 }
 
-/// Ranks a power of two.
+/// The number of ranks must be a power of two.
 void recursive_doubling(Builder& b, const Request& request) {
     const std::uint64_t bytes = request.bytes;
     Slice value = b.input(0, bytes);
@@ -94,7 +94,7 @@ void dissemination(Builder& b, const Request& request) {
     }
 }
 
-/// A signal passes on only what the step before brought.
+/// A dissemination in which a signal passes on only what the step before brought.
 void forgetful_dissemination(Builder& b, const Request& request) {
     OpId heard = kNoOp;
     for (Rank distance = 1; distance < request.rank_count; distance *= 2) {
@@ -131,7 +131,7 @@ TEST_CASE("graph: every small change to recursive doubling is noticed", "[graph]
             CHECK_FALSE(accepted());
             std::swap(schedule.operands[i], schedule.operands[i ^ 1U]);
         }
-        // No dependency is redundant, so each is missed.
+        // No dependency is redundant, so each one that is removed must be missed.
         for (std::size_t d = 0; d < schedule.dependencies.size(); ++d) {
             const Schedule whole = schedule;
             schedule.dependencies.erase(schedule.dependencies.begin() +

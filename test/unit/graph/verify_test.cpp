@@ -1,4 +1,5 @@
-// Correct schedules pass: each collective once by hand, the in-place forms, shared memory, repeats.
+// Correct schedules pass: each collective once by hand, the in-place forms, shared memory and
+// repeats.
 #include "test/support/catch.hpp"
 #include "test/unit/graph/schedules.hpp"
 
@@ -90,8 +91,8 @@ TEST_CASE("graph: verify accepts blocks of different length", "[graph][verify]")
 }
 
 TEST_CASE("graph: verify matches the k-th edge of two ranks with the k-th", "[graph][verify]") {
-    // Rank 0 sends rank 1 two blocks and itself one; rank 1 takes them in the other order of
-    // places.
+    // Rank 0 sends two blocks to rank 1 and one to itself. Rank 1 receives its two blocks in the
+    // opposite order of places.
     std::vector<Request> edges(2, request(Collective::neighbor_alltoallv, 2, 0));
     edges[0].send = {{2, 5, 3}, {0, 9, 0}, {1, 0, 1}};
     edges[0].receive = {{5}, {1}, {0}};
@@ -188,7 +189,7 @@ TEST_CASE("graph: verify follows peers' slices through signals", "[graph][verify
                   " await 0\n copy scratch[8:16] -> output[0:8] after 2\n",
                   true)
               .empty());
-    // A piece of scratch changes hands to and fro.
+    // One piece of scratch is used twice: each time rank 0 writes it and rank 1 reads it.
     CHECK(verdict(request(Collective::bcast, 2, 16),
                   "rank\n await 1\n copy input[0:8] -> scratch@1[0:8] after 0\n"
                   " signal 1 after 1\n await 1\n"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""perf/perftest/agreement: reading results, ratios, what counts as alike, wrong use."""
+"""Tests perf/perftest/agreement: how it reads results, its ratios, which results agree, and
+wrong use."""
 
 import importlib.machinery
 import importlib.util
@@ -14,7 +15,7 @@ PROGRAM = os.path.join(PERFTEST, "agreement")
 
 LOADER = importlib.machinery.SourceFileLoader("agreement", PROGRAM)
 agreement = importlib.util.module_from_spec(importlib.util.spec_from_loader("agreement", LOADER))
-sys.modules["agreement"] = agreement  # Where dataclasses look for their module.
+sys.modules["agreement"] = agreement  # The dataclasses module looks for their module here.
 LOADER.exec_module(agreement)
 
 from agreement import Outcome, Primitive, Turns

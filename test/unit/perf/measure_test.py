@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""perf/measure.py: rows, gating by the ping-pong, the best of several, ratios turn by turn."""
+"""Tests perf/measure.py: rows, gating by the ping-pong, the best of several, and ratios turn by
+turn."""
 
 import argparse
 import os
@@ -80,7 +81,7 @@ class Rows(unittest.TestCase):
         samples.add("x", CELL, 1, Sample(2, (), 2, 0.05))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
         del samples.by_name["x"][CELL][1]
-        samples.add("x", CELL, 0, Sample(9))  # Another mode has neither.
+        samples.add("x", CELL, 0, Sample(9))  # Another mode has neither of the two.
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"y": 9}))
 
     def test_whole_cycles_are_compared(self):
@@ -100,7 +101,7 @@ class Rows(unittest.TestCase):
 
 
 class Links(unittest.TestCase):
-    """Four hosts of two ranks, links that carry a byte each microsecond."""
+    """Four hosts of two ranks each, with links that carry a byte each microsecond."""
 
     def least_us(self, collective, size=8):
         return link_limits.least_us(collective, size, 4, 2, 8e6)
@@ -166,7 +167,7 @@ class Best(unittest.TestCase):
         self.assertEqual((row.best, row.ratios["ucg"].pairs), ("ucx", 2))
 
     def test_neighbours_in_time_are_compared(self):
-        # The machine became twice as slow after two turns; a failed turn changes nothing.
+        # After two turns the machine became twice as slow; a failed turn changes nothing.
         row, = measure.compare_cells(
             samples_of({"tuned": [(2,), (2,), None, (4,), (4,)], "ucg": [(1,), (1,), (2,), (2,)]}),
             [TUNED, UCG])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""perf/model: what the library refused is no measurement of what was asked for."""
+"""Tests perf/model: a run in which the library refused the algorithm is not a measurement of it."""
 
 import contextlib
 import importlib.machinery
@@ -30,7 +30,8 @@ def refusal(level, group, collective, size):
 class Refusals(unittest.TestCase):
     def test_those_of_measured_calls_count_and_nothing_else_is_lost(self):
         said = "\n".join([
-            refusal("warning", "MPI COMMUNICATOR 3 DUP FROM 0", "bcast", 4136),  # Open MPI's own.
+            # This call is Open MPI's own.
+            refusal("warning", "MPI COMMUNICATOR 3 DUP FROM 0", "bcast", 4136),
             refusal("warning", "MPI_COMM_WORLD", "reduce", 64),
             refusal("debug", "MPI_COMM_WORLD", "bcast", 8),
             "[host:7] ucg debug: MPI_COMM_WORLD: bcast of 8 bytes by knomial",

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The programs of perf refuse what is no number in its range, with the option and what was found.
+"""The programs of perf refuse a value that is no number in its range, and name the option and the
+value.
 
 Argument: the build directory.
 """
@@ -28,7 +29,7 @@ OPTIONS = {
     "perf/aapc/alltoall_blocks": ["BYTES"],
 }
 OF_GOOGLE = [f"perf/micro/{name}_bench" for name in ("aapc", "engine", "plan", "sim")]
-# Program, arguments, what is said about them.
+# The program, its arguments, and what it must say about them.
 REFUSED = [
     ("perf/collbench/collbench", ["--mode", "b3b"], "found 'b3b'"),
     ("perf/collbench/collbench", ["--collectives", "allreduce,nope"], "found 'allreduce,nope'"),
@@ -56,7 +57,7 @@ def run(build, environment, program, words):
 
 
 def refusal(build, environment, program, words, wanted):
-    """Problems, of which there are none."""
+    """Returns what is wrong; a refusal as it should be has no problems."""
     done = run(build, environment, program, words)
     if done.returncode == 2 and wanted in done.stderr:
         return []
@@ -74,7 +75,8 @@ def main():
                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     for program, options in OPTIONS.items():
         for option in options:
-            # Starting MPI takes its time: two of them for each, all of them for all.
+            # Starting MPI takes time, so each option is given two of the wrong values, and all
+            # options together get all of them.
             for text in (WRONG[turn % len(WRONG)], WRONG[(turn + 1) % len(WRONG)]):
                 turn += 1
                 words = command(option, text)
@@ -85,7 +87,7 @@ def main():
                                     f"{done.stderr[-400:]}")
     for case in REFUSED:
         problems += refusal(build, environment, *case)
-    for program in OF_GOOGLE:  # They are built where Google Benchmark is installed.
+    for program in OF_GOOGLE:  # These are built only where Google Benchmark is installed.
         if os.path.exists(os.path.join(build, program)):
             problems += refusal(build, environment, program, ["--foo"], "--foo")
             problems += refusal(build, environment, program, ["--benchmark_filter=foo"], "foo")

@@ -1,4 +1,4 @@
-// The models against the paper's Table 1, and what becomes of findings: text, JSON, bars.
+// The models against the paper's Table 1, and the forms of the results: text, JSON, bars.
 #include "perf/perftest/breakdown/bars.hpp"
 #include "perf/perftest/breakdown/breakdown.hpp"
 #include "perf/perftest/breakdown/model.hpp"
@@ -16,7 +16,7 @@ Component component(const char* name, Category category, double ns) {
     return {.name = name, .category = category, .ns = ns};
 }
 
-// Table 1 of the paper.
+// The components of the paper's Table 1.
 const Component kPost = component("LLP_post", Category::llp, 175.42);
 const Component kProgress = component("LLP_prog", Category::llp, 61.63);
 const Component kBusyPost = component("Busy post", Category::misc, 8.99);
@@ -26,7 +26,7 @@ const Component kWire = component("Wire", Category::network, 274.81);
 const Component kSwitch = component("Switch", Category::network, 108);
 const Component kToMemory = component("RC-to-MEM(8B)", Category::io, 240.96);
 const Component kHlpPost = component("HLP_post", Category::hlp, 24.37 + 2.19);
-/// Both callbacks, and what remains in MPI after UCP's progress (section 6).
+/// Both callbacks, and the time that remains in MPI after UCP's progress (section 6).
 const Component kHlpRxProgress = component("HLP_rx_prog", Category::hlp, 47.99 + 139.78 + 36.89);
 
 LatencyParts paper_latency() {
@@ -64,7 +64,8 @@ TEST_CASE("breakdown: equation 1 gives the paper's injection overhead", "[perfte
 }
 
 TEST_CASE("breakdown: equation 2 gives the overall injection overhead", "[perftest][breakdown]") {
-    // Of Post_prog less than a nanosecond passes in the LLP: one completion for 64 messages.
+    // Less than a nanosecond of Post_prog is spent in the LLP: there is one completion for 64
+    // messages.
     const double llp = 61.63 / 64;
     const InjectionParts parts = {
         .post = {kHlpPost, kPost},
@@ -74,7 +75,7 @@ TEST_CASE("breakdown: equation 2 gives the overall injection overhead", "[perfte
     const Model model = injection_model("Inj_overhead", parts);
     CHECK(model.total_ns() == Approx(264.97));
     CHECK(error_of(model.total_ns(), 263.91) < 0.01);
-    // Section 7: what a fifth less of either level gives.
+    // Section 7: the gain when either level takes a fifth less.
     const auto gained = [&](Category category) {
         return improvement(model.total_ns(), with_reduction(model, category, 0.2).total_ns());
     };
@@ -173,19 +174,20 @@ TEST_CASE("breakdown: bars are whole and escaped", "[perftest][breakdown]") {
     CHECK(svg.find("a &lt;part&gt; &amp; &quot;more&quot; 25.0 ns, 12.5 %") != std::string::npos);
     CHECK(svg.find("<part>") == std::string::npos);
     CHECK(svg.ends_with("</svg>\n"));
-    // Two bars: the model, and its categories.
+    // There are two bars: the model, and its categories.
     CHECK(svg.find("UCT, Latency: 200.4 ns") != std::string::npos);
     CHECK(svg.find("UCT, Latency, by category: 200.4 ns") != std::string::npos);
 }
 
 TEST_CASE("what-if: curves are the models' own", "[perftest][what_if]") {
     const std::vector<Curve> curves = curves_of(latency_model("Latency", paper_latency()));
-    REQUIRE(curves.size() == 6 + 3); // The terms; LLP, I/O and network have two each.
+    // There is a curve for each term; LLP, I/O and network have two terms each.
+    REQUIRE(curves.size() == 6 + 3);
     for (const Curve& curve : curves) {
         REQUIRE(curve.after_ns.size() == kReductions.size());
         CHECK(curve.before_ns == Approx(1135.8));
     }
-    // Linear: PCIe counts twice.
+    // The curve is linear: PCIe counts twice.
     CHECK(curves[1].component == "PCIe");
     CHECK(curves[1].improvement_at(4) == Approx(0.9 * 2 * 137.49 / 1135.8));
     CHECK(curves_svg(curves, "").ends_with("</svg>\n"));
@@ -237,9 +239,9 @@ TEST_CASE("breakdown: figures of MPI are read", "[perftest][breakdown]") {
 
 TEST_CASE("breakdown: wrong use is told", "[perftest][breakdown]") {
     CHECK(run({"-n", "0"}) == 2);
-    CHECK(run({"-n", "1", "--rounds", "99"}) == 2); // The paper's least: 100 samples.
+    CHECK(run({"-n", "1", "--rounds", "99"}) == 2); // The paper's least is 100 samples.
     CHECK(run({"-c", "0"}) == 2);
-    CHECK(run({"-x", "rc_mlx5"}) == 2); // Its device has no usual name.
+    CHECK(run({"-x", "rc_mlx5"}) == 2); // The devices of this transport have no usual name.
     CHECK(run({"--no-such-option"}) == 2);
     CHECK(run({"-x", "no_such", "-d", "memory", "-n", "10", "--rounds", "10"}) == 1);
     CHECK(run({"--collective", "no_such", "-n", "10", "--rounds", "10"}) == 1);

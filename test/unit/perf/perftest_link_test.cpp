@@ -14,7 +14,7 @@ using namespace ucg::perftest;
 
 namespace {
 
-/// Did all ranks' bodies return ok? If not, the launcher has said what went wrong.
+/// Did the bodies of all ranks return ok? If not, the launcher has said what went wrong.
 bool succeeds(Rank size, const std::function<Status(Runtime&)>& body) {
     const Result<int> status = run_local(size, body);
     return status.ok() && *status == 0;
@@ -22,7 +22,7 @@ bool succeeds(Rank size, const std::function<Status(Runtime&)>& body) {
 
 constexpr std::uint64_t kPattern = 0x0123456789abcdefULL;
 
-/// Opens the interface and connects; the target begins as zeros.
+/// Opens the interface and connects; the target memory begins as zeros.
 Result<std::unique_ptr<UctLink>> connect(Runtime& runtime, const char* transport,
                                          const char* device) {
     Result<std::unique_ptr<UctResource>> resource = UctResource::open(transport, device);
@@ -37,7 +37,7 @@ Result<std::unique_ptr<UctLink>> connect(Runtime& runtime, const char* transport
     return UctLink::connect(runtime, std::move(*resource), std::move(*target));
 }
 
-/// Puts a pattern into the peer's memory and waits for the peer's.
+/// Puts a pattern into the peer's memory and waits for the peer's pattern.
 Status put_and_wait(UctLink& link) {
     ucs_status_t status = UCS_ERR_NO_RESOURCE;
     while (status == UCS_ERR_NO_RESOURCE) {

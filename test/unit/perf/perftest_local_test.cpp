@@ -20,7 +20,7 @@ std::string text_of(Rank rank, int turn) {
     return std::string(static_cast<std::size_t>(rank * 1000 * turn), static_cast<char>('a' + turn));
 }
 
-/// Waits for what will not come, as one who spins in a collective does.
+/// Waits in vain, as a rank that spins in a collective does.
 [[noreturn]] void spin() {
     for (;;) {
         ::usleep(1000);
@@ -104,7 +104,7 @@ TEST_CASE("A lost process is named in each further exchange") {
     auto* named = static_cast<volatile int*>(shared);
     const Result<int> status = run_local(4, [named](Runtime& runtime) -> Status {
         if (runtime.rank() == 2) {
-            return {}; // Gone without a word, and without a failure of its own.
+            return {}; // It ends without a word, and without a failure of its own.
         }
         for (int turn = 0; turn < 2; ++turn) {
             const Status barrier = runtime.barrier();

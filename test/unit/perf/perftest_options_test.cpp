@@ -12,7 +12,7 @@ using namespace ucg::perftest;
 
 namespace {
 
-/// The options of a command line; empty when it is refused.
+/// The options of a command line; empty when the line is refused.
 std::optional<Options> parsed(const std::string& line) {
     CLI::App app;
     Options options;

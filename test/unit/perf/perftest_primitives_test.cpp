@@ -11,8 +11,8 @@ using namespace ucg::perftest;
 
 namespace {
 
-/// Of streams, more than numbers of one byte have values. Where other programs want the processors,
-/// each turn of a ping-pong may take a time slice.
+/// A stream has more iterations than a number of one byte has values. A ping-pong has few: where
+/// other programs want the processors, each of its turns may take a time slice.
 std::uint64_t iterations_of(TestKind kind) {
     return kind == TestKind::stream ? 600 : 20;
 }
@@ -25,7 +25,7 @@ const TestInfo& find_test(std::string_view name) {
     return *found;
 }
 
-/// What must hold of a finished run.
+/// Checks what must hold of a finished run.
 Status check_counts(const Recorder& recorder, const Runtime& runtime, const Parameters& given) {
     const bool sends = runtime.rank() == runtime.size() - 1;
     if (recorder.iterations() < recorder.wanted() || recorder.elapsed() == 0 ||
@@ -66,7 +66,7 @@ bool runs(const Parameters& parameters, std::uint64_t iterations = 0) {
     return status.ok() && *status == 0;
 }
 
-/// The sentence with which opening fails on all of `size` ranks.
+/// Does opening fail on all of `size` ranks, with a message that contains `with`?
 bool refused(const Parameters& parameters, std::string_view with, Rank size = 2) {
     const TestInfo& info = find_test(parameters.test);
     const Result<int> status = run_local(size, [&](Runtime& runtime) -> Status {

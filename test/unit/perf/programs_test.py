@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""perf/apps/programs: reading results, what counts as the same, tables, what is left out."""
+"""Tests perf/apps/programs: how it reads results, which results agree, its tables, and what it
+leaves out."""
 
 import contextlib
 import importlib.machinery
@@ -19,7 +20,7 @@ sys.path[:0] = [PERF, os.path.join(PERF, "apps")]
 
 LOADER = importlib.machinery.SourceFileLoader("programs", os.path.join(PERF, "apps", "programs"))
 programs = importlib.util.module_from_spec(importlib.util.spec_from_loader("programs", LOADER))
-sys.modules["programs"] = programs  # Where dataclasses look for their module.
+sys.modules["programs"] = programs  # The dataclasses module looks for their module here.
 LOADER.exec_module(programs)
 
 import measure
@@ -51,7 +52,8 @@ HPCC = """5 tests completed and passed residual checks,
 MPIFFT_maxErr=1.2e-15
 End of HPC Challenge tests.
 """
-# As Open MPI's mpirun, for a program that prints what it is told: "ucg" in its words is UCG.
+# Stands for Open MPI's mpirun with a program that prints what it is told: if "ucg" is among its
+# words, UCG runs.
 MPIRUN = """#!/bin/sh
 case "$*" in
 *component_path*) test -n "$UCG_BROKEN" && echo "one barrier of 3 ranks" ||

@@ -24,7 +24,7 @@ TEST_CASE("plan: allgather takes the rounds of the literature", "[plan]") {
         CHECK(count_ops(Collective::allgather, "bruck", 16, rank, OpKind::recv) == 4);
     }
     CHECK(count_ops(Collective::allgather, "bruck", 17, 16, OpKind::send) == 5);
-    // The first rank's blocks wrap around nowhere.
+    // The first rank's blocks do not wrap around.
     CHECK(count_ops(Collective::allgather, "bruck", 17, 0, OpKind::copy) == 1);
 }
 

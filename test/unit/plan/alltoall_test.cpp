@@ -53,7 +53,8 @@ TEST_CASE("plan: alltoall takes the rounds of the literature", "[plan]") {
     CHECK(count_ops(Collective::alltoall, "bruck", 17, 3, OpKind::send) == 5);
     CHECK(count_ops(Collective::alltoall, "pairwise", 17, 3, OpKind::send) == 16);
     CHECK(count_ops(Collective::alltoall, "linear", 17, 3, OpKind::recv) == 16);
-    // Packing in all rounds together, unpacking, and the own block: linear in the ranks.
+    // Packing in all rounds together, unpacking, and the rank's own block take copies in proportion
+    // to the number of ranks.
     CHECK(count_ops(Collective::alltoall, "bruck", 256, 0, OpKind::copy) <= 2 * 256 + 8);
 }
 

@@ -16,8 +16,8 @@ using graph::Request;
 
 using Lengths = std::vector<std::uint64_t>;
 
-/// All sizes of groups to one more than a power of two, and some large ones. They are smaller under
-/// sanitizers, which take fifty times as long.
+/// All sizes of groups up to one more than a power of two, and some large groups. They are smaller
+/// under sanitizers, which take fifty times as long.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr Rank kRanksMax = 9;
 constexpr Rank kLargeGroups[] = {16};
@@ -26,7 +26,7 @@ constexpr Rank kRanksMax = 33;
 constexpr Rank kLargeGroups[] = {48, 64};
 #endif
 
-/// A third zero, a few longest, the rest anything between.
+/// A third of the lengths is zero, a few are the longest, and the rest is anything between.
 Lengths random_lengths(const BlockCase& sample, std::mt19937& random) {
     Lengths lengths;
     for (Rank rank = 0; rank < sample.rank_count; ++rank) {
@@ -39,7 +39,7 @@ Lengths random_lengths(const BlockCase& sample, std::mt19937& random) {
     return lengths;
 }
 
-/// Places for the blocks: in random order, with gaps here and there.
+/// Places for the blocks: in rank order or in random order, with gaps here and there.
 Blocks placed(const Lengths& lengths, std::mt19937& random) {
     std::vector<std::size_t> order(lengths.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -76,14 +76,14 @@ std::vector<Request> requests_without_blocks(const BlockCase& sample) {
 void add_alltoallv_blocks(std::vector<Request>& requests, const BlockCase& sample,
                           std::mt19937& random) {
     const std::size_t count = requests.size();
-    std::vector<Lengths> sent; // By source and target.
+    std::vector<Lengths> sent; // The index is source, then target.
     for (std::size_t i = 0; i < count; ++i) {
         sent.push_back(random_lengths(sample, random));
     }
     for (std::size_t i = 0; i < count; ++i) {
         Lengths received;
         for (std::size_t j = 0; j < count; ++j) {
-            if (sample.in_place) { // Lengths are symmetric then.
+            if (sample.in_place) { // In place, the lengths must be symmetric.
                 sent[i][j] = sent[std::min(i, j)][std::max(i, j)];
                 received.push_back(sent[i][j]);
             } else {
@@ -164,7 +164,8 @@ void require_rows(const std::vector<Request>& requests, const Facts& facts, Name
     }
 }
 
-/// With what ranks of one host share, and without.
+/// Proves the rows with the memory that ranks of one host share, and without it. Returns their
+/// names.
 Names require_rows(const std::vector<Request>& requests, Layout layout) {
     const topo::Placement placement = place(layout, requests.front().rank_count);
     const cost::Profile& profile = cost::default_profile();

@@ -1,5 +1,5 @@
-// Requests with random block vectors, to prove the algorithms that move blocks with: lengths with
-// zeros and long outliers, other offsets at each rank, nothing symmetric that need not be.
+// Requests with random block vectors, to prove the algorithms that move blocks: lengths include
+// zeros and long outliers, offsets differ at each rank, and nothing is symmetric that need not be.
 #pragma once
 
 #include <cstdint>
@@ -22,32 +22,32 @@ struct BlockCase {
     std::uint32_t seed = 0;
 };
 
-/// The requests of all ranks.
+/// Random requests of all ranks.
 std::vector<graph::Request> random_requests(const BlockCase& sample);
 
-/// Plans all ranks by the row of that name and proves them.
+/// Plans all ranks by the row of that name and proves the plans.
 Status prove(const Facts& facts, std::string_view algorithm,
              const std::vector<graph::Request>& requests);
 
 using Names = std::set<std::string_view>;
 
-/// REQUIREs that every row of the case's collective that is eligible passes, on one host or on
-/// several, with shared memory and without. Returns which were.
+/// REQUIREs that every eligible row of the case's collective passes, on one host and on several,
+/// with shared memory and without. Returns the names of these rows.
 Names require_proofs(const BlockCase& sample);
 
-/// The same for equal blocks of `bytes`, all roots that matter, in place and not.
+/// The same for equal blocks of `bytes`, for all roots that matter, in place and not.
 Names require_equal_blocks(graph::Collective collective, Rank rank_count, std::uint64_t bytes,
                            std::uint64_t element_bytes = 1);
 
-/// The same for every number of ranks up to 33, some lengths and some larger groups; and each row
-/// was eligible somewhere.
+/// The same for every number of ranks up to 33, some lengths and some larger groups. Each row must
+/// be eligible somewhere.
 void require_equal_blocks_everywhere(graph::Collective collective);
 
 /// The same for unequal blocks of up to 33 ranks, in place and not: from several roots where the
-/// collective has one, several seeds where it has none; and each row was eligible somewhere.
+/// collective has one, with several seeds where it has none. Each row must be eligible somewhere.
 void require_any_blocks(graph::Collective collective);
 
-/// How many ops of that kind `rank` has when it plans for equal blocks on one host.
+/// How many ops of that kind are in the schedule of `rank` for equal blocks on one host.
 std::size_t count_ops(graph::Collective collective, std::string_view algorithm, Rank rank_count,
                       Rank rank, graph::OpKind kind);
 

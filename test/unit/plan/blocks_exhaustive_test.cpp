@@ -1,6 +1,6 @@
 // The long form of the proofs for block vectors: every group size up to 64 with many random
-// lengths, and samples up to 1024 ranks (256 where each rank talks to all). Run by `plan_test
-// "[exhaustive]"`.
+// lengths, and samples up to 1024 ranks (256 where each rank exchanges messages with all others).
+// Run by `plan_test "[exhaustive]"`.
 #include <array>
 
 #include "test/support/catch.hpp"
@@ -24,7 +24,7 @@ bool talks_to_all(Collective collective) {
            collective == Collective::reduce_scatter_block;
 }
 
-/// In place and not, commutative and not where that matters, at `root_count` roots.
+/// Proves the rows in place and not, commutative and not where that matters, at `root_count` roots.
 void require_vectors(Collective collective, Rank count, std::uint64_t longest, std::uint32_t seed,
                      int root_count) {
     const std::array roots = {count / 2, count - 1, 0};

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t kFlagSlotBytes = 4 << 10;
 
-/// Sanitizers look at how code uses memory, not at what it plans, and take fifty times as long: for
-/// them one trial in so many is enough. It is a prime, since the loops below go in steps of two.
+/// Sanitizers check how code uses memory, not what it plans, and take fifty times as long: under
+/// them one trial in kOneIn is enough. It is a prime, since the loops below go in steps of two.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr unsigned kOneIn = 13;
 #else
@@ -27,7 +27,7 @@ std::set<Rank> roots_for(const Trials& trials, const Algorithm& row, Rank count)
                                                          : std::set<Rank>{0};
 }
 
-/// All requests of one placement that the row serves; adds how many to `served`.
+/// Tries all requests of one placement that the row serves, and adds their number to `served`.
 void try_requests(const Trials& trials, const Algorithm& row, const Facts& facts,
                   const std::function<void(const Trial&)>& visit, unsigned& served) {
     const Rank count = facts.placement.rank_count();
@@ -68,7 +68,8 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
                                   nullptr,
                                   network.get(),
                                   loaded.get()};
-                if (staging == 0 || facts.shared.staging_bytes > 0) { // No two ranks on a host.
+                // Where no two ranks are on a host, nothing is shared.
+                if (staging == 0 || facts.shared.staging_bytes > 0) {
                     try_requests(trials, row, facts, visit, served);
                 }
             }

@@ -1,6 +1,6 @@
 // Every row of the planner's table, with facts and requests that it serves: on one host and on
-// several, with staging memory, staging buffers and flag slots and without. For tests that say
-// "every algorithm": a row that nothing here serves fails the test.
+// several, with and without staging memory, staging buffers and flag slots. These are for tests
+// that claim something of every algorithm: a row that no trial serves fails the test.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,14 @@
 
 namespace ucg::plan::test {
 
-/// What a test tries rows with; each combination that a row serves is one trial.
+/// The values that a test tries rows with; each combination that a row serves is one trial.
 struct Trials {
     std::vector<Rank> counts = {4, 6};
-    std::vector<std::uint64_t> bytes = {8, 88, 4104}; ///< Whole elements of 8.
+    /// They are multiples of an element of 8 bytes.
+    std::vector<std::uint64_t> bytes = {8, 88, 4104};
     std::vector<std::uint64_t> stagings = {0, 1024, 64 << 10};
-    bool roots = true;    ///< The first and the last rank, where there is one; else the first.
-    bool in_place = true; ///< As well.
+    bool roots = true;    ///< Tries the first and the last rank as root; else the first only.
+    bool in_place = true; ///< Tries in place as well.
     double ranks_per_cpu = 1;
 };
 
@@ -25,13 +26,14 @@ struct Trial {
     const Facts& facts;
     const Case& sample;
 
-    /// "allreduce flag_slots: allreduce of 8 bytes, ..., staging 1024".
+    /// For example "allreduce flag_slots: allreduce of 8 bytes, ..., staging 1024".
     std::string describe() const;
-    /// The schedules of all ranks; fails the test if the row does not plan what it serves.
+    /// The schedules of all ranks; fails the test if the row does not plan a request that it claims
+    /// to serve.
     std::vector<graph::Schedule> schedules() const;
 };
 
-/// Calls visit(trial) for all rows. Fails the test, by their names, for rows without a trial.
+/// Calls visit(trial) for all rows. Fails the test and names the rows that have no trial.
 void for_every_row(const Trials& trials, const std::function<void(const Trial&)>& visit);
 
 } // namespace ucg::plan::test

@@ -1,5 +1,5 @@
-// Planning one rank takes memory for its own steps only: in a group of a million, less than 64 KiB.
-// A program of its own, since it replaces operator new.
+// Planning one rank takes memory for its own steps only: less than 64 KiB in a group of a million.
+// This is a program of its own, since it replaces operator new.
 #include <cstdlib>
 #include <new>
 
@@ -12,12 +12,13 @@ namespace {
 std::size_t allocated_now = 0;
 std::size_t allocated_peak = 0;
 
-/// Before each block, how long it is; as long as the strictest alignment of operator new.
+/// The length of each block is stored before it; the header is as long as the strictest alignment
+/// of operator new.
 constexpr std::size_t kHeader = alignof(std::max_align_t);
 
 } // namespace
 
-// std::stable_sort uses this one, which the sanitizers' library would serve otherwise.
+// std::stable_sort uses this form; without it the sanitizers' library would serve it.
 void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept {
     auto* block = static_cast<unsigned char*>(std::malloc(size + kHeader));
     if (block == nullptr) {
@@ -52,7 +53,7 @@ void operator delete(void* pointer, std::size_t) noexcept {
 namespace ucg::plan {
 namespace {
 
-/// The most that is allocated at a time beside what was before.
+/// The peak of what `action` has allocated at one time.
 template <typename Action>
 std::size_t peak_of(Action action) {
     const std::size_t before = allocated_now;
@@ -74,7 +75,7 @@ graph::Request request_for(const Algorithm& row, Rank count) {
 constexpr Rank kMillion = 1'000'000;
 constexpr std::size_t kLimit = 64 * 1024;
 
-/// Ranks at the ends, around the root, in the fold and amid the others.
+/// Ranks at both ends, around the root, in the fold, and among the others.
 constexpr Rank kRanks[] = {0, 1, 2, kMillion / 3, kMillion / 3 + 1, 524'288, kMillion - 1};
 
 } // namespace
@@ -122,7 +123,7 @@ TEST_CASE("plan: a placement takes twelve bytes a rank", "[plan][memory]") {
     const Rank hosts = kMillion / ranks_per_host;
     const std::size_t peak =
         peak_of([&] { static_cast<void>(topo::Placement::regular(hosts, ranks_per_host)); });
-    // Lists of hosts grow by doubling.
+    // The lists of hosts grow by doubling.
     CHECK(peak <=
           std::size_t{12} * kMillion + std::size_t{24} * static_cast<std::size_t>(hosts) + kLimit);
 }
@@ -130,7 +131,7 @@ TEST_CASE("plan: a placement takes twelve bytes a rank", "[plan][memory]") {
 TEST_CASE("plan: choosing allocates no more than what a search looks up", "[plan][memory]") {
     const topo::Placement placement = topo::Placement::regular(125, 8);
     const Facts facts{placement, cost::default_profile()};
-    static_cast<void>(algorithms()); // The table is made on first use.
+    static_cast<void>(algorithms()); // The table is made on first use, which must not be counted.
     for (const Algorithm& row : algorithms()) {
         if (graph::has_block_vectors(row.collective)) {
             continue;

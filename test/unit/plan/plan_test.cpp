@@ -145,11 +145,13 @@ TEST_CASE("plan: where messages cost processors much, few leave one rank", "[pla
     const Facts facts{placement, profile, {}, 2};
     const graph::Request bcast = request_of({Collective::bcast, 4, 0, 8, 1}, 0);
     CHECK(choose(facts, bcast).name == "knomial");
-    CHECK(plan(facts, bcast, 0)->ops.size() == 2); // Binomial: the root sends to two.
+    // The tree is binomial: the root sends to two ranks.
+    CHECK(plan(facts, bcast, 0)->ops.size() == 2);
     CHECK(choose(facts, request_of({Collective::scatter, 4, 0, 8, 1}, 0)).name == "binomial");
     CHECK(choose(facts, request_of({Collective::gather, 4, 0, 8, 1}, 0)).name == "linear");
     CHECK(choose(facts, request_of({Collective::scan, 4, 0, 8, 8}, 0)).name == "chain");
-    // Whole vectors, each over a link of its own: a second segment would cost the ranks between.
+    // Whole vectors go over a link of each rank's own: a second segment would cost the ranks in
+    // between more.
     const graph::Request reduce = request_of({Collective::reduce, 4, 0, 4096, 8}, 0);
     CHECK(choose(facts, reduce).name == "chain");
     CHECK(plan(facts, reduce, 1)->repeats.empty());

@@ -9,12 +9,13 @@ using graph::Blocks;
 using graph::Collective;
 using graph::Request;
 
-/// How many times `bytes` the block of `from` for `to` is long; symmetric, as MPI_IN_PLACE demands.
+/// The block of `from` for `to` is so many times `bytes` long. It is symmetric, as MPI_IN_PLACE
+/// demands.
 std::uint64_t weight(Rank from, Rank to) {
     return static_cast<std::uint64_t>(from + to) % 3;
 }
 
-/// Blocks end to end, but for a gap before each third one.
+/// Places blocks end to end, except for a gap before each third one.
 template <typename WeightOf>
 Blocks blocks_of(const Case& sample, WeightOf weight_of) {
     Blocks blocks;
@@ -29,8 +30,8 @@ Blocks blocks_of(const Case& sample, WeightOf weight_of) {
     return blocks;
 }
 
-/// The edges that leave rank `from`, the n-th one to the n-th of these distances or none: several
-/// edges of a pair, edges of ranks to themselves, and degrees that differ.
+/// The n-th edge of rank `from`, if it has one, leads to the rank at the n-th of these distances:
+/// some pairs have several edges, some edges lead from a rank to itself, and degrees differ.
 constexpr Rank kDistances[] = {1, 0, 3, 1, 6, 2};
 
 bool has_edge(Rank from, std::size_t n) {
@@ -49,8 +50,8 @@ std::uint64_t length_of(const Case& sample, Rank from, std::size_t n) {
     return sample.bytes * ((static_cast<std::uint64_t>(from) + n) % 3);
 }
 
-/// Of all edges, as of an earlier call: most fit their blocks, some are too long or too short, one
-/// rank has none, and the one after it an edge more.
+/// Rooms for all edges, as an earlier call would have left them: most fit their blocks, some are
+/// too long or too short, one rank has none, and the rank after it has one more than it has edges.
 std::vector<graph::EdgeRoom> rooms_of(const Case& sample) {
     std::vector<graph::EdgeRoom> rooms;
     for (Rank from = 0; from < sample.rank_count; ++from) {
@@ -180,7 +181,7 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
 
 namespace {
 
-/// `socket_of(rank)` on the one host.
+/// Places each rank on the socket `socket_of(rank)` of the one host.
 template <typename SocketOf>
 topo::Placement on_sockets(Rank count, SocketOf socket_of) {
     std::vector<topo::Place> places;

@@ -58,7 +58,8 @@ TEST_CASE("plan: reduce_scatter by any rounds is proved", "[plan][proof]") {
     for (const Sample& sample : kSamples) {
         const auto algorithm = fmt::format("n_way_dissemination:{}", sample.rounds);
         const topo::Placement placement = place(kLayouts[0], sample.count);
-        for (const std::uint32_t seed : {0, 1, 2}) { // Of block lengths, some of them 0.
+        // The seed determines the block lengths, some of which are 0.
+        for (const std::uint32_t seed : {0, 1, 2}) {
             for (const bool in_place : {false, true}) {
                 BlockCase blocks;
                 blocks.collective = Collective::reduce_scatter;
@@ -86,7 +87,7 @@ TEST_CASE("plan: reduce_scatter takes the rounds of the literature", "[plan]") {
     CHECK(count_ops(block, "n_way_dissemination:a5,a4", 17, 5, OpKind::recv) == 7);
     CHECK(count_ops(block, "n_way_dissemination:a4,a4", 16, 0, OpKind::reduce) == 2);
     CHECK(count_ops(block, "n_way_dissemination:a16", 16, 3, OpKind::copy) == 0);
-    // Up to 16 contributions in one pass, 8 at a time beyond.
+    // Up to 16 contributions are combined in one pass; beyond that 8 at a time.
     CHECK(count_ops(block, "pairwise", 17, 5, OpKind::reduce) == 1);
     CHECK(count_ops(block, "pairwise", 65, 0, OpKind::reduce) == 8);
 }

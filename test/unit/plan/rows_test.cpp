@@ -15,7 +15,8 @@ struct Length {
     std::uint64_t element_bytes;
 };
 
-/// Nothing; one element; fewer elements than most groups have ranks; odd ones; several segments.
+/// No bytes; one element; fewer elements than most groups have ranks; odd lengths; several
+/// segments.
 constexpr Length kLengths[] = {{0, 8}, {8, 8}, {56, 8}, {333, 3}, {1000, 8}};
 
 std::set<Rank> roots(const Algorithm& row, Rank count) {
@@ -35,7 +36,8 @@ std::vector<bool> commutative_choices(const Algorithm& row) {
                                           : std::vector<bool>{true};
 }
 
-/// Proves one group size in all roots, orders and places; returns how many cases were eligible.
+/// Proves one group size with all roots, commutative and not, in place and not. Returns how many
+/// cases were eligible.
 unsigned prove_size(const Facts& facts, const Algorithm& row, Rank count, Length length) {
     unsigned proved = 0;
     for (const Rank root : roots(row, count)) {
@@ -80,7 +82,7 @@ unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank c
                           network.get(),
                           loaded.get()};
         if (staging > 0 && facts.shared.staging_bytes == 0) {
-            continue; // No two ranks are on one host.
+            continue; // No two ranks are on one host, so nothing is shared.
         }
         for (const Length length : lengths_for(row)) {
             proved += prove_size(facts, row, count, length);
@@ -132,8 +134,8 @@ TEST_CASE("plan: every row is proved for every size to 64", "[.exhaustive]") {
     }
 }
 
-/// In the linear forms of these every rank exchanges messages with every other: the proof of a
-/// group takes the square of its size, in memory too.
+/// In the linear forms of these collectives every rank exchanges messages with every other one, so
+/// the proof takes time and memory in proportion to the square of the group's size.
 bool quadratic(const Algorithm& row) {
     using graph::Collective;
     const std::set<Collective> everyone = {

@@ -1,4 +1,4 @@
-// Prefix reductions: what the chain passes on in segments, and who copies nothing.
+// Prefix reductions: what the chain passes on in segments, and which ranks copy nothing.
 #include <algorithm>
 
 #include "test/support/catch.hpp"
@@ -34,7 +34,8 @@ TEST_CASE("plan: long vectors go along the chain in segments, in rank order", "[
                     const Status status = prove(facts, "chain", sample);
                     INFO(status.message());
                     CHECK(status.ok());
-                    // Few that take turns may as well pass all of it on at once.
+                    // With few ranks that share processors it may be as good to pass the whole
+                    // vector on at once.
                     if (ranks_per_cpu == 1.0 || count > 3) {
                         CHECK(schedule_of(facts, sample, 1, "chain").repeats.size() == 1);
                     }

@@ -1,9 +1,10 @@
-// How many bytes cross between packages, counted in the schedules of all ranks: what one rank sends
-// to another, and what it reads of the other's memory. For the algorithms of Li, Hoefler and Snir,
-// "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC 2013), their figures; for the
-// others what is known of them, and of the collective.
+// The bytes that cross between packages, counted in the schedules of all ranks: the bytes that one
+// rank sends to another, and those that it reads of the other's memory. The expected figures are
+// those of Li, Hoefler and Snir, "NUMA-Aware Shared-Memory Collective Communication for MPI" (HPDC
+// 2013), for their algorithms; for the others they follow from the algorithm and the collective.
 //
-// Notation of the paper: s sockets of q ranks, p = q s in all, m bytes of a vector or block.
+// Notation of the paper: s sockets of q ranks each, p = q s ranks in all, m bytes of a vector or
+// block.
 #include <array>
 #include <functional>
 #include <map>
@@ -20,7 +21,7 @@ using graph::OpKind;
 using graph::Schedule;
 using graph::Slice;
 
-/// Bytes by the distance that they cross.
+/// Bytes, by the distance that they cross.
 using Traffic = std::array<std::uint64_t, topo::kDistanceCount>;
 
 void add(Traffic& traffic, topo::Distance distance, std::uint64_t bytes) {
@@ -42,7 +43,7 @@ void add_schedule(Traffic& traffic, const topo::Placement& placement, const Sche
         if (op.kind == OpKind::send) {
             add(traffic, placement.distance(schedule.rank, op.peer), op.source.length);
         }
-        // Publishing writes own memory; nobody writes another's.
+        // Publishing writes a rank's own memory; no rank writes another's.
         if (op.target.owner != kNoRank && op.target.owner != schedule.rank) {
             FAIL("rank " << schedule.rank << " writes memory of rank " << op.target.owner);
         }
@@ -82,12 +83,13 @@ struct Node {
 };
 
 constexpr Node kNodes[] = {
-    {"package:2 l3:1 core:6 pu:1", 2, 6}, // The paper's Westmere.
-    {"package:4 l3:1 core:8 pu:1", 4, 8}, // Its Magny-Cours.
+    {"package:2 l3:1 core:6 pu:1", 2, 6}, // The paper's Westmere machine.
+    {"package:4 l3:1 core:8 pu:1", 4, 8}, // The paper's Magny-Cours machine.
     {"package:2 l3:8 core:8 pu:1", 2, 64},
 };
 
-/// Packages in turn get the next ranks, or each its share of consecutive ranks.
+/// The next ranks are dealt to the packages in turn, or each package gets its share of consecutive
+/// ranks.
 enum class Mapping { consecutive, dealt };
 
 topo::Placement placement_on(const Node& node, Mapping mapping) {
@@ -106,36 +108,40 @@ unsigned log2_below(double x) {
 }
 
 using Key = std::pair<Collective, std::string_view>;
-/// In units of m.
+/// Bytes in units of m.
 using Formula = std::function<double(const Node&)>;
 
-/// What crosses between sockets wherever ranks are: these algorithms look, or it does not matter.
+/// The bytes that cross between sockets wherever the ranks are: these algorithms follow the
+/// placement, or it does not matter to them.
 const std::map<Key, Formula>& paper() {
     const auto one_tree = [](const Node& n) { return n.s - 1; };
     const auto two_trees = [](const Node& n) { return 2 * (n.s - 1); };
     const auto far = [](const Node& n) { return n.p() - n.q; };
     static const std::map<Key, Formula> formulas = {
-        // Equation 4: in one stage the q ranks of each other socket read the vector; in two, one.
+        // Equation 4: in one stage the q ranks of each other socket read the vector; in two stages
+        // one of them does.
         {{Collective::bcast, "one_stage"}, far},
         {{Collective::bcast, "two_stage"}, one_tree},
-        // Equation 2: the tree over the sockets has an edge for each but the root's.
+        // Equation 2: the tree over the sockets has an edge for each socket but the root's.
         {{Collective::reduce, "numa_tree"}, one_tree},
-        // Section 3.2: a tile, m / p, of all vectors at each rank; the root collects tiles.
+        // Section 3.2: each rank combines a tile, m / p, of all vectors; the root collects the
+        // tiles.
         {{Collective::reduce, "tiled"}, [=](const Node& n) { return far(n) + far(n) / n.p(); }},
         {{Collective::allreduce, "all_read"}, [=](const Node& n) { return n.p() * far(n); }},
-        // Tiles to whoever combines them, and results to all.
+        // Tiles go to the ranks that combine them, and results to all ranks.
         {{Collective::allreduce, "tiled_naive"}, [=](const Node& n) { return 2 * far(n); }},
         {{Collective::allreduce, "tiled_cyclic"}, [=](const Node& n) { return 2 * far(n); }},
         {{Collective::allreduce, "tiled_exchange"}, [=](const Node& n) { return 2 * far(n); }},
         // Equations 9 and 11: q tiles of m / q go up a tree over the sockets, and down again.
         {{Collective::allreduce, "tiled_hierarchical"}, two_trees},
-        // Equations 2 and 4. Which of the two broadcasts: see below.
+        // Equations 2 and 4. Which of the two broadcasts is used: see below.
         {{Collective::allreduce, "numa_tree"}, two_trees},
-        // Equations 6 and 7: in each of the last log2 s steps the q' ranks of each socket that are
-        // no excess read a vector.
+        // Equations 6 and 7: in each of the last log2 s steps, the q' ranks of each socket that are
+        // not in excess read a vector.
         {{Collective::allreduce, "numa_dissemination"},
          [](const Node& n) { return n.s * (1U << log2_below(n.q)) * log2_below(n.s); }},
-        // Section 2.6, without an operator: each block once from where it is to where it is wanted.
+        // Section 2.6, without an operator: each block crosses once, from its owner to the rank
+        // that needs it.
         {{Collective::gather, "peer_read"}, far},
         {{Collective::scatter, "peer_read"}, far},
         {{Collective::allgather, "peer_read"}, [=](const Node& n) { return n.p() * far(n); }},
@@ -146,8 +152,8 @@ const std::map<Key, Formula>& paper() {
     return formulas;
 }
 
-/// What crosses if sockets have consecutive ranks, and powers of two of them where the flag says
-/// so: these algorithms know numbers of ranks alone.
+/// The bytes that cross if sockets have consecutive ranks, and powers of two of them where the flag
+/// says so. These algorithms know only the numbers of ranks.
 struct Flat {
     Formula formula;
     bool powers_of_two = false;
@@ -157,10 +163,10 @@ const std::map<Key, Flat>& flat() {
     const auto far = [](const Node& n) { return n.p() - n.q; };
     const auto pairs = [=](const Node& n) { return n.p() * far(n); };
     const auto borders = [](const Node& n) { return n.s - 1; };
-    // Each of s borders, the one from the last rank to the first among them, is crossed by what a
-    // rank passes on in p - 1 steps.
+    // Each of the s borders between sockets, that from the last rank to the first among them, is
+    // crossed by what a rank passes on in p - 1 steps.
     const auto ring = [](const Node& n) { return n.s * (n.p() - 1); };
-    // Subtrees and halves of powers of two are whole sockets.
+    // Subtrees and halves of powers of two consist of whole sockets.
     const auto doubling = [](const Node& n) { return n.p() * log2_below(n.s); };
     static const std::map<Key, Flat> formulas = {
         {{Collective::bcast, "knomial"}, {borders, true}},
@@ -172,7 +178,7 @@ const std::map<Key, Flat>& flat() {
         {{Collective::allreduce, "reduce_bcast"},
          {[=](const Node& n) { return 2 * borders(n); }, true}},
         {{Collective::allreduce, "ring"}, {[=](const Node& n) { return 2 * ring(n) / n.p(); }}},
-        // The last rounds exchange m / q, m / 2q, ... at each of p ranks, twice.
+        // In the last rounds each of the p ranks exchanges m / q, m / 2q, ..., twice.
         {{Collective::allreduce, "rabenseifner"},
          {[=](const Node& n) { return 2 * borders(n); }, true}},
         {{Collective::allgather, "ring"}, {ring}},
@@ -183,7 +189,7 @@ const std::map<Key, Flat>& flat() {
         {{Collective::exscan, "chain"}, {borders}},
         {{Collective::gather, "linear"}, {far}},
         {{Collective::scatter, "linear"}, {far}},
-        // Blocks go once for each bit of the distance, counted in sockets.
+        // A block crosses once for each bit that is set in the distance, counted in sockets.
         {{Collective::gather, "binomial"},
          {[](const Node& n) { return n.p() * log2_below(n.s) / 2; }, true}},
         {{Collective::scatter, "binomial"},
@@ -195,8 +201,9 @@ const std::map<Key, Flat>& flat() {
     return formulas;
 }
 
-/// What crosses at least, whatever the algorithm: what a socket has to learn of the others, or they
-/// of it. Combining p blocks of p ranks before they cross saves all but one for each other socket.
+/// The least number of bytes that must cross, whatever the algorithm: what a socket needs of the
+/// others, or the others of it. If the p blocks of p ranks are combined before they cross, only one
+/// for each other socket remains.
 double least(Collective collective, const Node& n) {
     switch (collective) {
     case Collective::bcast:
@@ -209,11 +216,11 @@ double least(Collective collective, const Node& n) {
     case Collective::allgather: return n.s * (n.p() - n.q);
     case Collective::alltoall: return n.p() * (n.p() - n.q);
     case Collective::reduce_scatter_block: return n.s * (n.p() - n.q);
-    default: return 0; // Blocks of their own lengths.
+    default: return 0; // These have blocks of their own lengths.
     }
 }
 
-/// m is a multiple of cache lines for each rank, so that tiles and segments are equal.
+/// m is a multiple of cache lines for each rank, so that all tiles and segments are equal.
 Case sample_for(Collective collective, Rank count) {
     const std::uint64_t bytes = std::uint64_t{kCacheLine} * static_cast<std::uint64_t>(count);
     return {collective, count, 0, graph::has_block_vectors(collective) ? 64 : bytes, 8};
@@ -232,8 +239,8 @@ bool serves(const Facts& facts, const Algorithm& row) {
     return row.collective != Collective::barrier && row.eligible(facts, request_of(sample, 0));
 }
 
-/// The tree's broadcast is in one stage where the model says that it takes less time: then all
-/// ranks of the other sockets read.
+/// The tree's broadcast takes one stage where the model says that this is faster: then all ranks of
+/// the other sockets read.
 double expected_of_paper(const Facts& facts, const Algorithm& row, const Node& node) {
     const auto& [key, formula] = *paper().find({row.collective, row.name});
     const std::uint64_t bytes = sample_for(row.collective, facts.placement.rank_count()).bytes;
@@ -306,9 +313,9 @@ TEST_CASE("plan: nothing moves less between sockets than the collective asks for
 }
 
 TEST_CASE("plan: within sockets, subtrees are whole caches", "[plan][traffic]") {
-    // Two packages of eight last-level caches with eight ranks each, next to one another or dealt
-    // to the caches. Combining crosses once for each further cache of a package; the broadcast does
-    // so for each reader, since the paper knows of two levels.
+    // Two packages have eight last-level caches of eight ranks each; the ranks are next to one
+    // another, or dealt to the caches. Combining crosses once for each further cache of a package.
+    // The broadcast crosses once for each reader, since the paper knows only two levels.
     const Node& node = kNodes[2];
     const auto machine = topo::machine_from_synthetic(node.description);
     REQUIRE(machine.ok());

@@ -1,4 +1,4 @@
-// What one op costs: messages by their distance and length, copies and reductions by cache.
+// What one op costs: messages by distance and length, copies and reductions by cache.
 #include <utility>
 
 #include "shm/ring_layout.hpp"
@@ -37,14 +37,15 @@ TEST_CASE("price: bytes in lines of their own come after two lines and a first p
     const cost::MemoryLevel& level = profile().memory.level(distance);
     const shm::RingShape shape = {.depth = 64, .slot_bytes = 16 << 10, .buffers = 64};
     for (const std::uint64_t bytes : {65, 1000, 4096, 5000, 9000, 20000, 100000}) {
-        // The one of two copies that takes less long is seen of the first piece alone.
+        // The two copies of a message overlap, so the shorter one costs time for the first piece
+        // alone.
         const auto first = static_cast<double>(shm::fragment_bytes(shape, 0, bytes, 0));
         const double more_ns = messages.message_ns(bytes) -
                                cost::message_ns(profile().level(distance), bytes) -
                                2 * level.latency_ns;
         CHECK(more_ns / level.per_byte_ns == Approx(first).epsilon(0.02));
     }
-    // Where ranks take turns on a processor its cache has the lines.
+    // Where ranks share a processor in turns, its cache has the lines already.
     CHECK(Messages(profile(), distance, {.ranks_per_cpu = 2}).message_ns(5000) ==
           Approx(cost::message_ns(profile().level(distance), 5000) + price::turn_ns(profile(), 2)));
 }
@@ -74,7 +75,7 @@ TEST_CASE("price: buffers that peers have mapped need no system call", "[price]"
               kernel.single_copy_ns(kLong, source) - profile().memory.cma.fixed_ns);
     }
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
-    // Whose sender would wait for a turn, for more than the copy that it saves.
+    // The sender would wait for a turn, which takes longer than the copy that it saves.
     const Messages oversubscribed(profile(), topo::Distance::host,
                                   {.buffers_mapped = true, .ranks_per_cpu = 2});
     const std::uint64_t bytes_min = profile().memory.mapped_bytes_min(2);
@@ -110,7 +111,7 @@ TEST_CASE("price: ranks that copy out of one memory share the way there", "[pric
     const double per_byte_ns =
         profile().memory.level(topo::Distance::package).contended_per_byte_ns;
     CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
-    // By the kernel they take turns.
+    // With the kernel's copies the readers take turns.
     const Messages kernel(profile(), topo::Distance::cache);
     CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * profile().memory.cma.written_per_byte_ns));
     CHECK(Messages(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
@@ -162,8 +163,10 @@ TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     const cost::CacheRates& there = profile().memory.cache(cost::Cache::l2);
     const Messages messages(profile(), topo::Distance::cache);
     CHECK(messages.combined_on_arrival(kBytes));
-    CHECK_FALSE(messages.combined_on_arrival(kCacheLine));                     // With its line.
-    CHECK_FALSE(messages.combined_on_arrival(profile().memory.cma.bytes_min)); // By the kernel.
+    // It arrives within its line.
+    CHECK_FALSE(messages.combined_on_arrival(kCacheLine));
+    // The kernel copies it.
+    CHECK_FALSE(messages.combined_on_arrival(profile().memory.cma.bytes_min));
     CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_on_arrival(kBytes));
     CHECK(Messages(profile(), topo::Distance::cache, {.buffers_mapped = true})
               .combined_on_arrival(kLong));
@@ -171,7 +174,7 @@ TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     const double adds_ns = messages.combining_ns(kBytes, there);
     CHECK(adds_ns >= profile().reduce_fixed_ns);
     CHECK(adds_ns < price::reduce_ns(profile(), 2, kBytes, there));
-    // An exchange copies the own message, too, and that counts once.
+    // An exchange also copies the rank's own message, and that is counted once.
     const Messages both = messages.in_exchanges();
     CHECK(both.model().gap_per_byte_ns >= messages.model().gap_per_byte_ns);
     CHECK(both.price(kBytes, Source::settled).terms.total_ns() + both.combining_ns(kBytes, there) >

@@ -1,4 +1,4 @@
-// How processes that have no heap make theirs in one segment.
+// How processes without a heap make their heaps together in one segment.
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -36,7 +36,7 @@ HeapWish wish_at(const Door& door, std::uint64_t bytes) {
     return {door.token(), door.key(), bytes, ~std::uint64_t{0}};
 }
 
-/// The heap of a rank that meets all others, with a part of 1 MiB and a page for each rank.
+/// Makes the heap of a rank that meets all others, with a part of 1 MiB and a page for each rank.
 Result<std::unique_ptr<Heap>> meet_all(const test::ForkedRank& rank) {
     Door door = Door::open().value();
     const std::uint64_t own = kMebi + static_cast<std::uint64_t>(rank.rank()) * shm::page_bytes();
@@ -67,8 +67,8 @@ void await_news(int socket) {
     ::poll(&watched, 1, 20000);
 }
 
-/// Interrupts a process again and again, until it has hung up, with SA_RESTART as profilers do:
-/// that restarts no poll(2).
+/// Interrupts a process again and again until it has hung up. The handler has SA_RESTART, as
+/// profilers' handlers do, but that does not restart poll(2).
 bool hangs_up_for_signals(pid_t process, int caller) {
     constexpr unsigned kSignals = 200;
     bool hung_up = false;
@@ -84,7 +84,7 @@ bool hangs_up_for_signals(pid_t process, int caller) {
     return hung_up;
 }
 
-/// Calls as a member does, and hangs up when its letter is there, without a look at it.
+/// Calls as a member does, and hangs up when its letter is there, without reading it.
 bool call_in_vain(const Door& door, const HeapWish& giver) {
     const shm::Descriptor socket = shm::new_socket();
     shm::Greeting greeting;
@@ -99,7 +99,7 @@ bool call_in_vain(const Door& door, const HeapWish& giver) {
     return true;
 }
 
-/// The system does not count what root's descriptors in flight are.
+/// The system does not count root's descriptors in flight, so the process becomes another user.
 bool become_limited_user() {
     const rlimit limit = {64, 64};
     return (::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0)) &&
@@ -212,7 +212,7 @@ TEST_CASE("shm/bootstrap: who is gone does not keep the others waiting", "[shm]"
             }
             const auto heap = Heap::join({}, std::move(door), wishes,
                                          static_cast<std::size_t>(rank.rank()), 300s);
-            // Who has got the segment does not wait for the others.
+            // A process that has got the segment does not wait for the others.
             const bool may_have = victim != 0 && rank.rank() != 0;
             return (heap.ok() && may_have) || heap.status().code() == Code::unreachable
                        ? ""
@@ -236,7 +236,8 @@ TEST_CASE("shm/bootstrap: who knows no more than the socket's name gets nothing"
         }
         const std::size_t self = stranger ? 1 : static_cast<std::size_t>(rank.rank());
         if (rank.rank() == 1) {
-            ::usleep(50000); // So that the stranger is heard; it is right either way.
+            // This time lets the stranger be heard first; the test passes either way.
+            ::usleep(50000);
         }
         const auto heap = Heap::join({}, std::move(door), wishes, self, stranger ? 200ms : 20s);
         rank.barrier();
@@ -266,7 +267,7 @@ TEST_CASE("shm/bootstrap: who is interrupted by signals does not hang up", "[shm
                 return "nobody has called";
             }
             hung_up = hangs_up_for_signals(processes[1], caller.get());
-        } // Hangs up, so that the other one calls again.
+        } // Here it hangs up, so that the other process calls again.
         const auto heap =
             Heap::join({}, std::move(door), wishes, static_cast<std::size_t>(rank.rank()), 20s);
         rank.barrier();
@@ -275,7 +276,7 @@ TEST_CASE("shm/bootstrap: who is interrupted by signals does not hang up", "[shm
 }
 
 TEST_CASE("shm/bootstrap: who hung up without its letter is served again", "[shm]") {
-    auto* const served = shared_counter(); // The bootstrap lasts until the third one comes.
+    auto* const served = shared_counter(); // The bootstrap lasts until the third process comes.
     REQUIRE(served != nullptr);
     require_all_ok(test::fork_ranks(3, 30s, [served](const test::ForkedRank& rank) -> std::string {
         Door door = Door::open().value();

@@ -12,7 +12,7 @@ using ucg::shm::memory_budget;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
-/// A file tree that stands for /proc and /sys, removed at the end.
+/// A temporary file tree that stands for /proc and /sys.
 class FakeRoot {
   public:
     FakeRoot() {
@@ -63,7 +63,7 @@ TEST_CASE("shm/budget: version 1 groups limit", "[shm]") {
     root.write("/proc/self/cgroup", "5:cpu,memory:/box\n3:cpuset:/other\n");
     root.write("/sys/fs/cgroup/memory/box/memory.limit_in_bytes", std::to_string(32 * kMebi));
     root.write("/sys/fs/cgroup/memory/box/memory.usage_in_bytes", std::to_string(31 * kMebi));
-    // What others hold in a group without a limit is the machine's matter.
+    // In a group without a limit, the memory that others hold is not subtracted.
     root.write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
     root.write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "9223372036854771711");
     const auto budget = memory_budget(root.path());

@@ -49,7 +49,8 @@ TEST_CASE("shm/cooperative_copy: nobody claims of another sequence number, nor o
           "[shm]") {
     constexpr std::uint64_t kBytes = 1 << 20;
     CooperativeCopy cooperative{};
-    CHECK_FALSE(cooperative.claim(End::sender, 0, of_length(kBytes))); // Zeros: nothing is open.
+    // The memory is zero: no message is open.
+    CHECK_FALSE(cooperative.claim(End::sender, 0, of_length(kBytes)));
     cooperative.open(1, of_length(kBytes), {100, 0});
     CHECK_FALSE(cooperative.claim(End::receiver, 2, of_length(kBytes)));
     REQUIRE(cooperative.claim(End::sender, 1, of_length(kBytes)));
@@ -71,7 +72,7 @@ TEST_CASE(
     CHECK_FALSE(cooperative.claim(End::sender, 1, {6, kBytes}));
     CHECK_FALSE(cooperative.claim(End::sender, 1, {5, kBytes - 1}));
     CHECK(cooperative.close(1, kBytes) == 0);
-    cooperative.open(1, {6, kBytes}, {200, 0}); // What has come instead.
+    cooperative.open(1, {6, kBytes}, {200, 0}); // This is the message that has come instead.
     CHECK(cooperative.is_open(1, {6, kBytes}));
     CHECK_FALSE(cooperative.claim(End::sender, 1, {5, kBytes}));
     REQUIRE(cooperative.claim(End::sender, 1, {6, kBytes}));
@@ -84,8 +85,10 @@ TEST_CASE("shm/cooperative_copy: a message that is over is nobody's, whatever it
     constexpr std::uint64_t kSequence = 5;
     constexpr std::uint64_t kBytes = 1 << 20;
     cooperative.open(kSequence, of_length(kBytes), {});
-    REQUIRE(cooperative.claim(End::receiver, kSequence, of_length(kBytes))); // Half is left.
-    CHECK(cooperative.close(kSequence + 1, kBytes) == 0); // Another's: left alone.
+    // Half is left to claim.
+    REQUIRE(cooperative.claim(End::receiver, kSequence, of_length(kBytes)));
+    // The number is that of another message, so nothing is closed.
+    CHECK(cooperative.close(kSequence + 1, kBytes) == 0);
     CHECK(cooperative.close(kSequence, kBytes) == 0);
     CHECK_FALSE(cooperative.claim(End::sender, kSequence, of_length(kBytes)));
     CHECK_FALSE(cooperative.claim(End::sender, kSequence + (1 << 15), of_length(kBytes)));

@@ -20,7 +20,7 @@ struct Counts {
     unsigned timed = 0;
 };
 
-/// So many copies where they take that long per byte.
+/// Makes so many copies, which take the times per byte that `rates` says.
 Counts copy(CopyPace& pace, unsigned copies, const Rates& rates) {
     Counts counts;
     for (unsigned i = 0; i < copies; ++i) {
@@ -41,17 +41,20 @@ Counts copy(CopyPace& pace, unsigned copies, const Rates& rates) {
 TEST_CASE("shm/copy_pace: copies go by what is faster for both ends", "[shm]") {
     CopyPace pace;
     CHECK(pace.way() == Way::ordinary);
-    copy(pace, 2000, {0.45, 0.04}); // The first buffers: new pages, in the receiver's cache.
+    // The first buffers: their pages are new, and they lie in the receiver's cache.
+    copy(pace, 2000, {0.45, 0.04});
     CHECK(pace.way() == Way::ordinary);
     copy(pace, 1000, {0.02, 0.025});
     CHECK(pace.way() == Way::ordinary);
-    copy(pace, 5000, {0.06, 0.03}); // The sender gains, not so much that the receiver may lose.
+    // The sender gains, but not enough for the receiver to lose time.
+    copy(pace, 5000, {0.06, 0.03});
     CHECK(pace.way() == Way::ordinary);
     copy(pace, 5000, {0.45, 0.04});
     CHECK(pace.way() == Way::streaming);
     copy(pace, 5000, {0.11, 0.04});
     CHECK(pace.way() == Way::streaming);
-    copy(pace, 5000, {0.03, 0.02}); // The cores have moved together: the sender alone gains.
+    // The cores are now close to each other, so the sender alone would gain.
+    copy(pace, 5000, {0.03, 0.02});
     CHECK(pace.way() == Way::ordinary);
 }
 
@@ -59,7 +62,7 @@ TEST_CASE("shm/copy_pace: one slow copy changes nothing", "[shm]") {
     CopyPace pace;
     copy(pace, 2047, {0.02, 0.03});
     REQUIRE(pace.timed());
-    copy(pace, 1, {9, 0.03}); // Something came between.
+    copy(pace, 1, {9, 0.03}); // The process was interrupted in between.
     copy(pace, 1, {0.02, 0.03});
     CHECK(pace.way() == Way::ordinary);
     copy(pace, 10000, {0.02, 0.03});
@@ -81,7 +84,7 @@ TEST_CASE("shm/copy_pace: the bytes arrive whichever way", "[shm]") {
         source[i] = static_cast<std::byte>(i * 7);
     }
     unsigned timed = 0;
-    for (unsigned i = 0; i < 4200; ++i) { // A look or two among them.
+    for (unsigned i = 0; i < 4200; ++i) { // The pace times one or two rounds of these copies.
         timed += pace.timed() ? 1 : 0;
         std::vector<std::byte> target(source.size() + 1);
         copy_at_pace(pace, target.data(), source.data(), source.size());
@@ -90,5 +93,5 @@ TEST_CASE("shm/copy_pace: the bytes arrive whichever way", "[shm]") {
         CHECK(target == source);
     }
     CHECK(timed >= 2);
-    CHECK(timed < 80); // Two of 64 at the most, once the ring has gone around.
+    CHECK(timed < 80); // At most two of 64 are timed, once the ring has gone around.
 }

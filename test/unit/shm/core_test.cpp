@@ -1,4 +1,4 @@
-// What a core file of a process holds of the heaps that it has mapped.
+// What a core file of a process holds of the heaps that the process has mapped.
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -17,7 +17,7 @@ using shm::Heap;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
-/// Is the page at `address` left out of core files? proc(5): VmFlags of smaps says "dd" then.
+/// Is the page at `address` left out of core files? Then VmFlags in smaps says "dd" (proc(5)).
 bool left_out(const std::byte* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     std::ifstream smaps("/proc/self/smaps");

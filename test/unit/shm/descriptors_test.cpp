@@ -1,4 +1,4 @@
-// Programs that close descriptors which they did not open, and open files in their place.
+// Programs that close descriptors which they did not open, and open files under the same numbers.
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
@@ -30,12 +30,12 @@ std::set<int> open_descriptors() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
         all.insert(static_cast<int>(std::strtol(entry.path().filename().c_str(), nullptr, 10)));
     }
-    // The iterator's own is closed by now.
+    // The iterator's own descriptor is closed by now.
     std::erase_if(all, [](int number) { return ::fcntl(number, F_GETFD) < 0; });
     return all;
 }
 
-/// A file of the program's own under the numbers of descriptors that it has closed.
+/// A file of the program's own under the numbers of the descriptors that the program has closed.
 class FileInTheirPlace {
   public:
     explicit FileInTheirPlace(const std::set<int>& numbers) : numbers_(numbers) {
@@ -62,13 +62,14 @@ class FileInTheirPlace {
     std::set<int> numbers_;
 };
 
-/// A heap, and the numbers of the descriptors that it has opened.
+/// A heap and the numbers of the descriptors that it has opened.
 struct Opened {
     std::unique_ptr<Heap> heap;
     std::set<int> numbers;
 
     explicit Opened(std::uint64_t capacity) {
-        static_cast<void>(Heap::create({capacity})); // What is opened once per process.
+        // This opens the descriptors that a process opens only once.
+        static_cast<void>(Heap::create({capacity}));
         const std::set<int> before = open_descriptors();
         auto made = Heap::create({capacity});
         heap = std::move(*made);
@@ -118,7 +119,7 @@ TEST_CASE("shm/descriptors: a heap serves a program that closed its descriptors"
 
 TEST_CASE("shm/descriptors: a heap serves a program without standard input", "[shm]") {
     test::require_all_ok(test::fork_ranks(1, 30s, [](const test::ForkedRank&) -> std::string {
-        ::close(STDIN_FILENO); // Its number is the next file's.
+        ::close(STDIN_FILENO); // The next file gets this number.
         const auto heap = Heap::create({kMebi});
         if (!heap.ok()) {
             return std::string(heap.status().message());

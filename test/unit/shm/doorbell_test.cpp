@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Longer than any test may take: a nap that ends by it was not woken.
+/// Longer than any test may take: a nap that ends by this time-out was not woken.
 constexpr std::chrono::nanoseconds kForEver = 30s;
 
 TEST_CASE("shm/doorbell: nobody awaits anything of zeros, and ringing leaves them", "[shm]") {
@@ -61,7 +61,7 @@ TEST_CASE("shm/doorbell: the first nap is short, later ones while it stands are 
     Sleeper sleeper(bell);
     Announcement announced = sleeper.announce(Awaits::message, {});
     CHECK(!announced.stood);
-    sleeper.nap(announced, kForEver); // Nobody rings.
+    sleeper.nap(announced, kForEver); // No process rings.
     CHECK(sleeper.counts().first_timed_out == 1);
     announced = sleeper.announce(Awaits::message, announced);
     CHECK(announced.stood);
@@ -115,7 +115,8 @@ TEST_CASE("shm/doorbell: one ring wakes all threads that sleep", "[shm]") {
             }
         });
     }
-    std::this_thread::sleep_for(2ms); // So that most are asleep; it is right either way.
+    // By then most processes are asleep; the test passes either way.
+    std::this_thread::sleep_for(2ms);
     told.store(1, std::memory_order_release);
     bell.ring(Awaits::message);
     for (std::thread& thread : threads) {

@@ -1,4 +1,5 @@
-// How processes get one another's heaps: many at once, strangers among them, and some that leave.
+// How processes get one another's heaps: many at once, with strangers among them, and some that
+// leave.
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -24,7 +25,7 @@ using test::require_all_ok;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
-/// The system does not count what root's descriptors in flight are.
+/// The system does not count root's descriptors in flight, so the process becomes another user.
 bool become_ordinary_user() {
     return ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0);
 }
@@ -62,7 +63,7 @@ std::size_t mapped_heaps() {
     return count;
 }
 
-/// Ends a child of a rank that has all the rank's descriptors.
+/// A child of a rank that holds copies of all the rank's descriptors; the destructor ends it.
 struct Bystander {
     pid_t child = ::fork();
 
@@ -73,7 +74,7 @@ struct Bystander {
         }
     }
     ~Bystander() {
-        if (child > 0) { // A kill of -1 would be one of all processes.
+        if (child > 0) { // kill(-1) would end every process of the user.
             ::kill(child, SIGKILL);
             ::waitpid(child, nullptr, 0);
         }
@@ -85,7 +86,7 @@ struct Bystander {
 } // namespace
 
 TEST_CASE("shm/exchange: many processes of an ordinary user meet", "[shm]") {
-    // The user may have so many descriptors in flight as a process may have open.
+    // A user may have as many descriptors in flight as a process may have open.
     require_all_ok(test::fork_ranks(40, 60s, [](const test::ForkedRank& rank) -> std::string {
         if (!become_ordinary_user() || !limit_descriptors(128)) {
             return "cannot become an ordinary user";
@@ -106,7 +107,8 @@ TEST_CASE("shm/exchange: who knows no more than the socket's name gets nothing",
         auto heap = Heap::create({kMebi});
         const auto all = exchange(rank, (*heap)->address());
         std::string wrong;
-        if (rank.rank() == 0) { // Serves who calls while it waits for the last one.
+        // It serves the processes that call while it waits for the last one.
+        if (rank.rank() == 0) {
             const std::vector<HeapAddress> absent = {all[0], all[2]};
             static_cast<void>((*heap)->attach(absent, 600ms));
             wrong = (*heap)->base_of(all[1].token) != nullptr ? "maps what a stranger sent" : "";
@@ -154,7 +156,7 @@ TEST_CASE("shm/exchange: a door that has no descriptor left to open with says so
 #endif
 
 TEST_CASE("shm/exchange: who withdraws wakes those who wait, though a child lives on", "[shm]") {
-    const bool end = GENERATE(false, true); // Of the heap.
+    const bool end = GENERATE(false, true); // Either the heap ends, or it only withdraws.
     require_all_ok(test::fork_ranks(2, 20s, [end](const test::ForkedRank& rank) -> std::string {
         auto heap = Heap::create({kMebi});
         const auto all = exchange(rank, (*heap)->address());
@@ -162,7 +164,7 @@ TEST_CASE("shm/exchange: who withdraws wakes those who wait, though a child live
         if (rank.rank() == 0) {
             const Bystander child;
             rank.barrier();
-            ::usleep(150000); // So that the other one waits; it is right either way.
+            ::usleep(150000); // By then the other rank waits; the test passes either way.
             if (end) {
                 heap->reset();
             } else {
@@ -203,7 +205,8 @@ TEST_CASE("shm/exchange: heaps of processes that have ended are unmapped", "[shm
         if (rank.rank() == 1) {
             return "";
         }
-        // Its own, the one that is held, the last one, which has not ended when it was attached.
+        // The three are its own, the held one, and the last one, which had not ended when it was
+        // attached.
         if (mapped_heaps() != 3 || mine->base_of(seen[1].token) != nullptr ||
             mine->base_of(seen[0].token) != held.get() || held.get()[7] != std::byte{42}) {
             return std::to_string(mapped_heaps()) + " heaps are mapped";

@@ -18,12 +18,12 @@ namespace {
 
 using namespace ucg::shm;
 
-/// The flag slots of some ranks, each of whom reads all others.
+/// The flag slots of some ranks, each of which reads those of all others.
 struct FlagSlots {
     ucg::test::ZeroedMemory lines;
     std::vector<ucg::test::ZeroedMemory> buffers;
     std::vector<FlagSlotWriter> writers;
-    std::vector<FlagSlotReader> readers; ///< By owner.
+    std::vector<FlagSlotReader> readers; ///< The index is the owner.
 
     explicit FlagSlots(const FlagSlotShape& shape) : lines(shape.lines_bytes()) {
         for (std::uint32_t i = 0; i < shape.ranks; ++i) {
@@ -34,7 +34,8 @@ struct FlagSlots {
     }
 };
 
-/// What `rank` shares under a sequence number: nothing at times, else short or long.
+/// What `rank` shares under a sequence number: sometimes nothing, otherwise something short or
+/// long.
 std::vector<std::byte> share_of(std::uint64_t seed, std::uint64_t sequence, std::size_t rank,
                                 std::uint64_t bytes_max) {
     std::mt19937_64 random(seed * 1000003 + sequence * 131 + rank);
@@ -162,7 +163,7 @@ TEST_CASE("shm/flag_slot: who is done says so every quarter of the flag slot", "
     for (std::uint64_t sequence = 1; sequence < 100; ++sequence) {
         CHECK(flag_slots.writers[1].finish(sequence) == (sequence % quarter == 0));
         CHECK(flag_slots.writers[1].done() == sequence);
-        // So three quarters of the flag slot are always free to a peer that is not ahead.
+        // So a peer that is not ahead always finds three quarters of the flag slot free.
         CHECK(flag_slots.writers[0].has_room(sequence + depth - quarter));
         CHECK_FALSE(flag_slots.writers[0].has_room(sequence + depth));
     }
@@ -185,7 +186,7 @@ TEST_CASE("shm/flag_slot: stamps from a sequence number on are those of no earli
 
 namespace {
 
-/// Tells a rank that waits for ever from ranks whose processors others take for a while.
+/// Tells a rank that waits for ever from one whose processor other programs take for a while.
 class Progress {
   public:
     explicit Progress(const std::atomic<std::uint64_t>& finished) : finished_(finished) {}
@@ -207,19 +208,20 @@ class Progress {
     std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-/// One rank of a stress: it opens up to `window` sequence numbers at a time, shares them in
-/// random order and reads all peers' shares of each, in random order as well.
+/// One rank of a stress test: it opens up to `window` sequence numbers at a time, shares them in
+/// random order, and reads all peers' shares of each, in random order as well.
 struct Rank {
     enum class Habit { both, reads, shares, late };
 
     FlagSlots& flag_slots;
-    std::atomic<std::uint64_t>& finished_by_all; ///< Sequence numbers, of all ranks.
+    /// How many sequence numbers all ranks together have finished.
+    std::atomic<std::uint64_t>& finished_by_all;
     std::size_t self;
     std::uint64_t seed;
     std::uint64_t sequences;
     std::uint64_t window;
     std::uint64_t bytes_max;
-    std::vector<Habit> habits; ///< Of all ranks.
+    std::vector<Habit> habits; ///< The habits of all ranks.
 
     struct Open {
         std::uint64_t sequence = 0;
@@ -265,7 +267,7 @@ struct Rank {
         return open;
     }
 
-    /// Empty if every share was right and all sequence numbers came to an end.
+    /// Empty if every share was right and all sequence numbers were finished.
     std::string run() {
         std::mt19937_64 random(seed + self);
         std::vector<Open> open;
@@ -287,8 +289,9 @@ struct Rank {
                 flag_slots.writers[self].finish(++finished);
                 finished_by_all.fetch_add(1, std::memory_order_relaxed);
             }
-            // A processor that is given away beside somebody who computes is missed for
-            // milliseconds: whoever is late on purpose gives it away as often as it does something.
+            // When a processor is yielded beside a process that computes, it comes back only after
+            // milliseconds. A rank that is late on purpose does something in one of 64 rounds, so
+            // it yields in fewer of them.
             if (rounds % (habits[self] == Habit::late ? 1024 : 16) == 0) {
                 waiter.idle();
                 if (progress.stalled()) {
@@ -328,7 +331,7 @@ TEST_CASE("shm/flag_slot: threads share overlapping sequence numbers; some lag, 
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < habits.size(); ++i) {
         threads.emplace_back([&, i] {
-            // More numbers open than the flag slot has slots, so that some wait for room.
+            // More numbers are open than the flag slot has slots, so some wait for room.
             complaints[i] = Rank{flag_slots, finished, i, seed, 1000, 2 * depth, 256, habits}.run();
         });
     }

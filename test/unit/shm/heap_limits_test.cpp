@@ -1,4 +1,4 @@
-// Heaps where the limits of the process leave less room than wished.
+// Heaps where the limits of the process leave less room than is wanted.
 #include <cstdlib>
 #include <fstream>
 #include <sched.h>
@@ -25,11 +25,12 @@ using test::take_address_space_away;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
-// What a rank says that cannot try what is to be tried.
+// What a rank says when it cannot try what the test is about.
 constexpr const char* kNoMountNamespace = "NOT TRIED: the system allows no mount namespace";
 constexpr const char* kNotLocked = "NOT TRIED: the limit on locked memory refuses mlockall";
 
-/// As require_all_ok(), of one rank, but that what is not tried is named and is no failure.
+/// Like require_all_ok() for one rank, except that a case that was not tried is named and is no
+/// failure.
 void require_ok_or_not_tried(const std::vector<test::RankResult>& results) {
     for (const char* reason : {kNoMountNamespace, kNotLocked}) {
         if (results.front().output.find(reason) != std::string::npos) {
@@ -40,7 +41,7 @@ void require_ok_or_not_tried(const std::vector<test::RankResult>& results) {
     require_all_ok(results);
 }
 
-/// From now on this process has 1 GiB of memory, 64 MiB of it left. False where the system allows
+/// Limits this process to 1 GiB of memory, of which 64 MiB are left. False where the system allows
 /// no mount namespace.
 bool live_in_scarce_memory() {
     const char text[] = "MemTotal: 1048576 kB\nMemAvailable: 65536 kB\n";
@@ -118,7 +119,7 @@ TEST_CASE("shm/heap: who cannot map a peer does not keep the others waiting", "[
             return "setrlimit failed";
         }
         const Status status = (*heap)->attach(all, 300s);
-        // Of the others some may have all they miss before the poor one is found out.
+        // Some of the other ranks may have all heaps before the poor rank is found out.
         if (rank.rank() == poor ? status.code() != Code::out_of_memory
                                 : !status.ok() && status.code() != Code::unreachable) {
             return "status " + std::string(status.message());

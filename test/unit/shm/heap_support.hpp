@@ -22,7 +22,7 @@
 
 namespace ucg::test {
 
-/// What all ranks say, in the order of ranks.
+/// Exchanges a value with all ranks; returns the values in the order of ranks.
 template <typename T>
 std::vector<T> exchange_values(const ForkedRank& rank, const T& mine) {
     std::vector<T> all;
@@ -49,7 +49,7 @@ inline void require_all_ok(const std::vector<RankResult>& results) {
     }
 }
 
-/// Leaves this process no more address space than it has.
+/// Limits this process to the address space that it uses now.
 inline bool take_address_space_away() {
     std::ifstream usage("/proc/self/statm");
     rlim_t pages = 0;

@@ -99,7 +99,7 @@ TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]"
 
 namespace {
 
-/// Pages of a range that exist, mapped or not.
+/// How many pages of a range exist, mapped or not.
 std::size_t pages_there(const std::byte* data, std::uint64_t bytes) {
     std::vector<unsigned char> pages(bytes / shm::page_bytes());
     REQUIRE(::mincore(const_cast<std::byte*>(data), bytes, pages.data()) == 0);
@@ -111,7 +111,7 @@ std::size_t pages_there(const std::byte* data, std::uint64_t bytes) {
 
 TEST_CASE("shm/heap: what is reserved gets its pages when they are asked for", "[shm]") {
     if (!shm::backs_pages()) {
-        return; // Then it has them from the beginning.
+        return; // Otherwise the range has its pages from the beginning.
     }
     const std::uint64_t page = shm::page_bytes();
     const auto heap = make_heap(kMebi);
@@ -176,7 +176,7 @@ TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[sh
     CHECK(again->data() == data);
     CHECK(std::all_of(data, data + 2 * page, [](std::byte byte) { return byte == std::byte{0}; }));
     const auto other = heap->reserve(kMebi - 8 * page, 0);
-    CHECK(other.ok()); // Kept ranges give way.
+    CHECK(other.ok()); // Ranges that are kept for reuse give way.
 }
 
 TEST_CASE("shm/heap: retired memory that gives way is zeros, whoever has written there", "[shm]") {
@@ -189,7 +189,7 @@ TEST_CASE("shm/heap: retired memory that gives way is zeros, whoever has written
     REQUIRE(lease.ok());
     REQUIRE(heap->back(lease->data() + 5 * page, page).ok());
     std::memset(lease->data() + 5 * page, 0xff, page);
-    retire(*heap, std::move(*lease), {}); // Nobody says that there is another page.
+    retire(*heap, std::move(*lease), {}); // The heap is not told that the lease has another page.
     const auto other = heap->reserve(kMebi, 0);
     REQUIRE(other.ok());
     CHECK(pages_there(other->data(), kMebi) == 0);
@@ -278,7 +278,8 @@ TEST_CASE("shm/heap: the file size limit is respected and not hit", "[shm]") {
         if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) {
             return "setrlimit failed";
         }
-        const auto heap = Heap::create({kMebi}); // SIGXFSZ would end the process.
+        // If it exceeded the limit, SIGXFSZ would end the process.
+        const auto heap = Heap::create({kMebi});
         return heap.ok() && (*heap)->capacity_bytes() == (64 << 10) ? "" : "wrong capacity";
     }));
 }
@@ -298,7 +299,8 @@ TEST_CASE("shm/heap: places are found in the own segment only", "[shm]") {
 }
 
 TEST_CASE("shm/heap: nothing stays open", "[shm]") {
-    static_cast<void>(make_heap(kMebi)); // What is opened once per process is open now.
+    // The descriptors that a process opens only once are open now.
+    static_cast<void>(make_heap(kMebi));
     const std::size_t before = open_descriptors();
     {
         const auto heap = make_heap(kMebi);
@@ -350,7 +352,7 @@ TEST_CASE("shm/heap: processes that come late are waited for, in any order", "[s
 }
 
 TEST_CASE("shm/heap: groups that cross do not block one another", "[shm]") {
-    // Ranks attach to the pairs of a triangle, each in another order: rank r first to r + 1.
+    // Ranks attach to the pairs of a triangle in different orders: rank r first attaches to r + 1.
     require_all_ok(test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
         auto heap = Heap::create({kMebi});
         const auto all = exchange(rank, (*heap)->address());
@@ -419,7 +421,7 @@ TEST_CASE("shm/heap: two heaps of one process share one mapping", "[shm]") {
     const auto first = make_heap(kMebi);
     const auto second = make_heap(kMebi);
     const std::vector<HeapAddress> all = {first->address(), second->address()};
-    Status outcome; // Catch's assertions belong to one thread.
+    Status outcome; // Catch's assertions must stay in one thread.
     std::thread other([&] { outcome = second->attach(all, 10s); });
     CHECK(first->attach(all, 10s).ok());
     other.join();

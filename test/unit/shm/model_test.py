@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-SECONDS = 600  # For one step of one case. Most take one or two; the machine may be busy.
+# For one step of one case. Most take one or two seconds, but the machine may be busy.
+SECONDS = 600
 
 PAIR = ["-DMESSAGES=3"]
 DEEP = ["-DMESSAGES=5", "-DSLOTS=2"]
@@ -27,8 +28,8 @@ THREADS = ["-DTHREADS", "-DMESSAGES=1"]
 SHARERS_LAG = ["-DSHARERS=3", "-DWINDOW=2"]
 ALL_SHARE = ["-DSHARERS=7", "-DDEPTH=2", "-DBATCH=1", "-DWINDOW=2"]
 
-# By model: definitions, must it hold, and is "everybody finishes" checked as well as "nobody is
-# stuck"?
+# For each model: definitions, whether the model must hold, and whether "all processes finish" is
+# checked in addition to "no process is stuck".
 DOORBELL = [
     (PAIR, True, True),
     (DEEP, True, False),
@@ -82,7 +83,7 @@ COOPERATIVE_ORDERS = [
     (["-DSENDER_SWAPS=RELEASE"], False, False),
     (["-DPUSHED_STORED=RELAXED"], False, False),
     (["-DPUSHED_LOADED=RELAXED"], False, False),
-    # What cooperative_orders.pml says of the others.
+    # cooperative_orders.pml covers the other ones.
     (["-DNAME_STORED=RELAXED", "-DNAME_LOADED=RELAXED", "-DCLAIMS_LOADED=RELAXED",
       "-DSENDER_SWAPS=ACQUIRE", "-DRECEIVER_SWAPS=RELAXED", "-DCLOSE_SWAPS=RELAXED"], True, False),
 ]
@@ -129,7 +130,7 @@ UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
     (ONE_UNIT + ["-DDONE_ADDED=ACQUIRE"], False, False),
     (ONE_UNIT + ["-DGIVING_UP_LOADED=ACQUIRE"], False, False),
     (["-DPARTS=1", "-DUNITS=1", "-DWORD_OPENED=RELAXED"], False, False),
-    # What units.pml says of the others.
+    # units.pml covers the other ones.
     (ONE_UNIT + ["-DWORD_OPENED=RELAXED"], True, False),
     (ONE_UNIT + ["-DTAKEN_SWAPPED=RELAXED"], True, False),
     (ONE_UNIT + ["-DDONE_ADDED=RELEASE"], True, False),
@@ -269,7 +270,7 @@ CASES = {"doorbell": DOORBELL, "flag_slot": FLAG_SLOT,
          "cooperative_orders": COOPERATIVE_ORDERS,
          "units": UNITS, "ring": RING, "early": EARLY, "decline": DECLINE, "asks": ASKS,
          "lease": LEASE, "exchange": EXCHANGE, "litmus": LITMUS}
-# Larger ones of those that must hold, for --thorough: minutes.
+# Larger cases that must hold, for --thorough; they take minutes.
 THOROUGH = {
     "flag_slot": [(case, True, False) for case in (
         ["-DDEPTH=2", "-DBATCH=1", "-DSEQUENCES=3"],
@@ -294,7 +295,8 @@ def must_run(command, folder):
 
 
 class Searches:
-    """Searches in a folder with copies of the models; found ones are kept below `kept`, if any."""
+    """Runs searches in a folder with copies of the models; verdicts are kept below `kept`, if it
+    is given."""
 
     def __init__(self, folder, kept):
         self.folder = folder
@@ -312,21 +314,21 @@ class Searches:
         must_run(["cc", "-O1", "-w", *compiling, "pan.c", "-o", "pan"], self.folder)
         found = self.search(searching)
         if stamp:
-            # Renamed, so that nobody reads half of it.
+            # The file is renamed, so that no process reads a part of it.
             part = stamp.with_suffix(f".{os.getpid()}")
             part.write_text("holds" if found else "fails")
             part.rename(stamp)
         return found
 
     def key(self, *options):
-        """Of all that the search depends on."""
+        """A key of everything that the search depends on."""
         digest = hashlib.sha256(repr((self.compiler, options)).encode())
         for path in sorted(self.folder.glob("pan.*")):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.hexdigest()
 
     def search(self, options):
-        """It must have been complete."""
+        """Runs the search, which must be complete."""
         output = run([str(self.folder / "pan"), "-m100000", *options], self.folder).stdout
         errors = re.search(r"errors: (\d+)", output)
         if errors is None or "max search depth too small" in output or "out of memory" in output:
@@ -335,7 +337,7 @@ class Searches:
 
 
 def check(searches, model, case):
-    """Whether one case comes out as it must."""
+    """Does the case end as it must?"""
     defines, expected, finishes = case
     safety = ["-DSAFETY", "-DNOCLAIM", "-DNOFAIR", "-DVECTORSZ=2048"]
     right = searches.holds(model, defines, safety, []) == expected
@@ -351,7 +353,7 @@ def cases(model, thorough):
 
 
 def kept():
-    """Where verdicts are; None if nothing can be written there."""
+    """The folder of the verdicts; None if it cannot be written."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = pathlib.Path(base) / "ucg" / "models"
     try:

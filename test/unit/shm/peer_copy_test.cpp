@@ -24,9 +24,9 @@ TEST_CASE("shm/peer_copy: a ticket names its process and a word that only it has
     }
     AccessTicket other = mine;
     other.word += 1;
-    CHECK_FALSE(can_read(other)); // Another process of that number.
+    CHECK_FALSE(can_read(other)); // This stands for another process of that number.
     other = mine;
-    other.process = 0x7ffffffe; // Beyond any PID.
+    other.process = 0x7ffffffe; // No process has such a number.
     CHECK_FALSE(can_read(other));
     CHECK_FALSE(can_read(AccessTicket{}));
 }
@@ -40,7 +40,7 @@ TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is
         return;
     }
     CHECK(can_write(self.process));
-    CHECK(self.process == own_access_ticket()); // The word is as it was.
+    CHECK(self.process == own_access_ticket()); // The ticket is still the same.
     std::array<std::byte, 300> from{};
     std::array<std::byte, 300> to{};
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("shm/peer_copy: bytes go and come whole, and what cannot be reached is
           Code::io_error);
     CHECK(push(self, remote(hole), from.data(), 8).code() == Code::io_error);
     ::munmap(hole, 4096);
-    CHECK(access.reads()); // That was no refusal.
+    CHECK(access.reads()); // The kernel failed the copy, but that is not a refusal.
     CHECK(access.writes());
     CHECK_FALSE(has_ended(self.process));
 }
@@ -94,7 +94,7 @@ TEST_CASE("shm/peer_copy: nothing is taken from or given to another process of t
     to = {};
     CHECK(push(peer, remote(to.data()), from.data(), from.size()).code() == Code::io_error);
     CHECK(to[0] == std::byte{0});
-    CHECK(access.reads()); // That was no refusal.
+    CHECK(access.reads()); // The kernel failed the copy, but that is not a refusal.
     CHECK(access.writes());
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("shm/peer_copy: what the kernel refuses later is not tried again", "[s
     }
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
-    if (child == 0) { // The parent, to this one: it is refused.
+    if (child == 0) { // The child reads the parent's memory, and the kernel refuses.
         const PeerReach parent = self;
         int wrong = test::refuse_process_vm_readv() ? 0 : 1;
         wrong |= pull(parent, there, reinterpret_cast<std::byte*>(&to), sizeof to).code() ==
@@ -142,7 +142,7 @@ TEST_CASE("shm/peer_copy: what the kernel refuses later is not tried again", "[s
                      ? 0
                      : 2;
         wrong |= access.reads() ? 4 : 0;
-        wrong |= access.writes() ? 0 : 8; // Of writing nothing is known.
+        wrong |= access.writes() ? 0 : 8; // The refused read says nothing about writing.
         wrong |= has_ended(parent.process) ? 16 : 0;
         ReadableMemory memory;
         wrong |= memory.has(reinterpret_cast<std::byte*>(&to), sizeof to) ? 32 : 0;
@@ -152,7 +152,7 @@ TEST_CASE("shm/peer_copy: what the kernel refuses later is not tried again", "[s
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
-    access.refuse_reading(); // Not tried, though it would succeed.
+    access.refuse_reading(); // The copy is not tried, though it would succeed.
     CHECK(pull(self, there, reinterpret_cast<std::byte*>(&to), sizeof to).code() ==
           Code::unsupported);
     access.refuse_writing();
@@ -171,7 +171,7 @@ TEST_CASE("shm/peer_copy: who has ended is known where reading is refused, too",
     }
     AccessTicket ticket = own_access_ticket();
     ticket.process = child;
-    // The child has the parent's word: it did not ask for a ticket of its own.
+    // The child has the parent's word, since it did not ask for a ticket of its own.
     CHECK((!can_read(ticket) || !has_ended(ticket)));
     ::kill(child, SIGKILL);
     int status = 0;
@@ -184,7 +184,7 @@ TEST_CASE("shm/peer_copy: what lies in a mapped segment needs no kernel", "[shm]
     std::array<std::byte, 8> bytes{};
     bytes.fill(std::byte{7});
     const PeerReach peer = {segment.data(), {}, nullptr};
-    const RemoteBytes there = {0xdead, 33}; // Offset 32.
+    const RemoteBytes there = {0xdead, 33}; // The offset is 32.
     REQUIRE(peer.pulls_from(there));
     REQUIRE(peer.pushes_to(there));
     CHECK_FALSE(peer.pulls_from({0xdead, 0}));

@@ -1,4 +1,4 @@
-// Which processes have ended.
+// How a process finds out which other processes have ended.
 #include <csignal>
 #include <pthread.h>
 #include <string>
@@ -15,7 +15,7 @@ using namespace ucg::shm;
 
 namespace {
 
-/// A child that does nothing until it is killed.
+/// Forks a child that does nothing until it is killed.
 pid_t idle_child() {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -25,7 +25,7 @@ pid_t idle_child() {
     return child;
 }
 
-/// Waits until its end can be waited for, and leaves it so.
+/// Waits until the child has ended, and leaves it as a zombie.
 bool await_end(pid_t child) {
     siginfo_t info = {};
     return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT) == 0;
@@ -49,7 +49,7 @@ TEST_CASE("shm/process: who has ended is known before its parent waits for it, a
 
 TEST_CASE("shm/process: a number of another PID namespace, or of none that is known, tells nothing",
           "[shm]") {
-    constexpr std::int64_t kNobody = 0x7ffffffe; // Beyond any number.
+    constexpr std::int64_t kNobody = 0x7ffffffe; // No process has such a number.
     const std::uint64_t numbers = own_process_number().numbers;
     REQUIRE(numbers != 0);
     CHECK(has_ended(ProcessNumber{kNobody, numbers}));
@@ -67,7 +67,7 @@ TEST_CASE("shm/process: who has got the number of one that has ended is another"
         ++own.started;
         CHECK(has_ended(own));
     }
-    own.started = 0; // Then it is taken for the one that had it.
+    own.started = 0; // Without a start time, the process of that number is taken for it.
     CHECK_FALSE(has_ended(own));
 }
 
@@ -107,9 +107,9 @@ TEST_CASE("shm/process: a process whose first thread has ended is alive, and not
                 }
             },
             nullptr);
-        ::syscall(SYS_exit, 0); // Of this thread.
+        ::syscall(SYS_exit, 0); // Only this thread ends.
     }
-    ::close(ends[1]); // A child that ends without a word leaves nobody who could write.
+    ::close(ends[1]); // If the child ends without a word, no process can write, and read() returns.
     AccessTicket ticket;
     REQUIRE(::read(ends[0], &ticket, sizeof ticket) == sizeof ticket);
     PeerAccess access(true, true);

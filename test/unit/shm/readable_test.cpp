@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-/// Pages of which the kernel reads some for peers.
+/// Pages of memory, some of which the kernel reads for peers.
 struct Pages {
     std::byte* start;
     std::size_t count;
@@ -55,7 +55,7 @@ TEST_CASE("shm/readable: a range is readable if both its ends are", "[shm]") {
     CHECK_FALSE(memory.has(pages.page(0), 3 * kPage + 1));
     CHECK_FALSE(memory.has(pages.page(3), 1));
     CHECK(memory.has(pages.page(2), kPage));
-    CHECK(memory.has(pages.page(3), 0)); // Nothing is read there.
+    CHECK(memory.has(pages.page(3), 0)); // Nothing is read for no bytes.
     CHECK(memory.has(nullptr, 0));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("shm/readable: what was readable is not tried again, as pieces or as a
         CHECK(memory.has(pages.page(i), kPage));
     }
     std::vector<std::byte> others[5] = {};
-    for (std::vector<std::byte>& other : others) { // Fewer than are remembered.
+    for (std::vector<std::byte>& other : others) { // These are fewer than are remembered.
         other.resize(kPage);
         CHECK(memory.has(other.data(), other.size()));
     }

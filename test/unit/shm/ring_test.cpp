@@ -100,9 +100,9 @@ TEST_CASE("shm/ring: buffers are backed as far as messages need them", "[shm]") 
     CHECK(send(41) == 1024);
     CHECK(sender.has_backed());
     CHECK(send(4096) == 4096);
-    CHECK(send(8192) == 16 << 10); // A whole buffer.
+    CHECK(send(8192) == 16 << 10); // This takes a whole buffer.
     CHECK(send(32 << 10) == 2 * (16 << 10));
-    CHECK(send(1 << 20) > 0); // Around the ring: all of it.
+    CHECK(send(1 << 20) > 0); // It goes around the ring and takes all of it.
     CHECK(send(1 << 20) == 0);
     CHECK(send(700) == 0);
     CHECK(send((16 << 10) + 200) == 0);
@@ -112,7 +112,7 @@ TEST_CASE("shm/ring: short messages travel whole, longer ones in two parts at le
     const RingShape shape = {16, 16 << 10};
     CHECK(fragment_bytes(shape, 0, 4096, 0) == 4096);
     CHECK(fragment_bytes(shape, 0, 8192, 0) == 8192);
-    CHECK(fragment_bytes(shape, 0, 8200, 0) == 4160); // A half, in whole lines.
+    CHECK(fragment_bytes(shape, 0, 8200, 0) == 4160); // Each is about a half, in whole cache lines.
     CHECK(fragment_bytes(shape, 1, 8200, 4160) == 4040);
     CHECK(fragment_bytes(shape, 0, 64 << 10, 0) == 16 << 10);
     CHECK(fragment_bytes({16, 1024}, 0, 8192, 0) == 1024);
@@ -168,7 +168,7 @@ TEST_CASE("shm/ring: more long buffers than slots, once the ring has gone around
                 shape.buffer_offset(n, fragment_bytes(shape, n, bytes, moved));
             CHECK(backed[offset / kShortBytes]);
             used.insert(offset);
-            if (sender.full()) { // With as much on its way as there may be.
+            if (sender.full()) { // As much is in flight as may be.
                 taken += receiver.receive(got.data(), taken);
             }
             REQUIRE_FALSE(sender.full());
@@ -220,12 +220,12 @@ TEST_CASE("shm/ring: buffers are used again first that were used last", "[shm]")
         }
         on_their_way.clear();
     };
-    for (int i = 0; i < 100; ++i) { // Two fragments each.
+    for (int i = 0; i < 100; ++i) { // Each message has two fragments.
         send(10000);
         receive_all();
     }
     CHECK(backed.size() == 4);
-    // What the receiver has not read keeps its buffers; all of them may be on their way.
+    // Buffers stay in use until the receiver has read them; all of them may be in flight.
     for (const int count : {1, 3, 8, 2, 5, 7, 1}) {
         for (int i = 0; i < count; ++i) {
             send(10000 + 16 * static_cast<std::uint64_t>(i));
@@ -324,7 +324,7 @@ TEST_CASE("shm/ring: fragments cover a message, the last is the rest", "[shm]") 
             const std::uint64_t slots = slots_of(shape, length);
             REQUIRE(length > 0);
             REQUIRE(length <= slots * shape.slot_bytes);
-            if (slots > 1) { // A run, which does not go around the ring.
+            if (slots > 1) { // A run does not go around the ring.
                 const bool is_short = slots == kShortRunSlots;
                 REQUIRE((is_short ? flags == kCutLong : slots == kRunSlots));
                 REQUIRE(slot % shape.depth + slots <= shape.depth);
@@ -409,7 +409,7 @@ TEST_CASE("shm/ring: a sender never waits for a run while its receiver has taken
 }
 
 TEST_CASE("shm/ring: senders of long messages learn how far the receiver is", "[shm]") {
-    const std::uint64_t bytes = GENERATE(1000U, 5000U); // In one fragment, or two.
+    const std::uint64_t bytes = GENERATE(1000U, 5000U); // They go in one fragment, or in two.
     const RingShape shape = {4, 8192, 16};
     const RingMemory memory(shape);
     RingSender sender(memory.get(), memory.buffers(), memory.get(), shape);
@@ -432,10 +432,10 @@ TEST_CASE("shm/ring: senders of long messages learn how far the receiver is", "[
         send(100);
         return sender.receiver_far();
     };
-    // Whatever a read takes here, it is far by one of these limits.
+    // However long a read takes here, the receiver is far by one of these limits.
     bool by_any = false;
     for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
-        CHECK_FALSE(becomes_far(bytes + 1, near_ns)); // Messages are too short.
+        CHECK_FALSE(becomes_far(bytes + 1, near_ns)); // These messages are too short to count.
         by_any = becomes_far(bytes, near_ns);
     }
     CHECK(by_any);
@@ -490,8 +490,8 @@ TEST_CASE("shm/ring: to a far receiver messages go in fewer pieces, all of which
     }
     REQUIRE(sender.receiver_far());
     CHECK(pieces(16384) == 1);
-    CHECK(pieces(65536) <= 3);                   // Two, where the first may be a run.
-    sender.learn_distance(~std::uint64_t{0}, 0); // It knows nothing again.
+    CHECK(pieces(65536) <= 3);                   // It takes two where the first may be a run.
+    sender.learn_distance(~std::uint64_t{0}, 0); // Now nothing is known about the distance.
     CHECK(pieces(16384) == 2);
     CHECK(pieces(65536) == 4);
 }
@@ -543,7 +543,7 @@ TEST_CASE("shm/ring: as many messages are remembered as there are marks", "[shm]
         later.push_back(receiver.remember());
     }
     REQUIRE(marks.size() == RingFin::kMarks);
-    // What comes by the ring meanwhile, and what is read in any order, ends no other message.
+    // Messages that come by the ring meanwhile, read in any order, do not end another message.
     std::byte byte = {};
     sender.send(9, &byte, 1, 0);
     REQUIRE(receiver.ready());
@@ -558,7 +558,7 @@ TEST_CASE("shm/ring: as many messages are remembered as there are marks", "[shm]
             CHECK_FALSE(sender.all_marked());
         }
     }
-    // A mark is used again once the sender knows that its message was read.
+    // A mark is used again once the sender knows that the message which had it was read.
     const std::uint64_t again = sender.send_rts(9, place, 1000, {});
     CHECK_FALSE(sender.taken(again));
     REQUIRE(receiver.ready());

@@ -1,4 +1,4 @@
-// Heaps that are made together, and attached, in steps that wait for nobody: one thread is all
+// Heaps that are made together and attached in steps, none of which waits: one thread plays all
 // ranks.
 #include <algorithm>
 #include <memory>
@@ -24,7 +24,7 @@ using test::require_all_ok;
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 constexpr auto kNever = Clock::time_point::max();
 
-/// What the steps of one come to.
+/// The steps of one rank, and their outcome once there is one.
 template <typename Steps, typename Outcome>
 struct Progress {
     std::unique_ptr<Steps> steps;
@@ -40,7 +40,7 @@ struct Progress {
 using Join = Progress<HeapJoin, Result<std::unique_ptr<Heap>>>;
 using Attach = Progress<HeapAttach, Status>;
 
-/// In an order of chance, until all have ended or `rounds` are over.
+/// Makes steps in random order until all have ended or `rounds` are over.
 template <typename Progress>
 bool step_all(std::vector<Progress>& all, std::mt19937& random, int rounds) {
     const auto ended = [](const Progress& progress) { return progress.outcome.has_value(); };
@@ -52,7 +52,7 @@ bool step_all(std::vector<Progress>& all, std::mt19937& random, int rounds) {
 
 constexpr int kRounds = 1000000;
 
-/// Where the end comes by a clock.
+/// The same where a clock brings about the end.
 template <typename Progress>
 void step_to_the_end(std::vector<Progress>& all, std::mt19937& random) {
     const auto begin = std::chrono::steady_clock::now();
@@ -93,7 +93,7 @@ std::vector<HeapAddress> addresses(const std::vector<std::unique_ptr<Heap>>& hea
     return all;
 }
 
-/// Each of the members attaches to all of them.
+/// Lets each of the members begin to attach to all of them.
 void begin(std::vector<Attach>& all, const std::vector<std::unique_ptr<Heap>>& heaps,
            const std::vector<std::size_t>& members) {
     const std::vector<HeapAddress> peers = addresses(heaps, members);
@@ -130,7 +130,8 @@ TEST_CASE("shm/steps: a heap that is given up is missed by nobody for long", "[s
         join.step();
     }
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(gone));
-    // The giver looks for those who are silent now and then, so this ends by a clock of its own.
+    // The giver looks only now and then for callers that are silent, so a clock decides when this
+    // ends.
     step_to_the_end(all, random);
     const Code code = all[0].outcome->ok() ? Code::ok : all[0].outcome->status().code();
     CHECK(code == Code::unreachable);
@@ -186,7 +187,7 @@ TEST_CASE("shm/steps: a peer that is gone fails those alone who want it", "[shm]
     }
     std::vector<Attach> all;
     begin(all, ranks, {0, 1});
-    step_to_the_end(hopeless, random); // Who calls second waits for a while.
+    step_to_the_end(hopeless, random); // The second caller waits for a while.
     CHECK(hopeless[0].outcome->code() == Code::unreachable);
     CHECK(hopeless[1].outcome->code() == Code::unreachable);
     REQUIRE(step_all(all, random, kRounds));
@@ -205,7 +206,8 @@ TEST_CASE("shm/steps: who was mapped and is gone does not come to be missed agai
     const std::vector<HeapAddress> gone = addresses(ranks, {1});
     ranks[1].reset();
     std::vector<Attach> others;
-    begin(others, ranks, {0, 2}); // Lets go of who has gone, where nobody counts on them.
+    // This drops heaps of ranks that have gone, where no member counts on them.
+    begin(others, ranks, {0, 2});
     REQUIRE(step_all(others, random, kRounds));
     all.step();
     CHECK(all.outcome.has_value());
@@ -219,7 +221,8 @@ TEST_CASE("shm/steps: who waits is not kept by what the same process has begun a
         const std::size_t self = static_cast<std::size_t>(rank.rank());
         const std::vector<HeapAddress> pair = {all[self], all[(self + 1) % 3]};
         HeapAttach begun(**heap, pair, kNever);
-        for (int i = 0; i < rank.rank(); ++i) { // As far as it gets.
+        // This one makes as many steps as its rank number, as far as they get.
+        for (int i = 0; i < rank.rank(); ++i) {
             static_cast<void>(begun.step(Clock::now()));
         }
         rank.barrier();

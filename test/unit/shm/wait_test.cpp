@@ -92,7 +92,7 @@ TEST_CASE("shm/wait: ranks with a processor each sleep only where others want it
     CHECK(waiter.rung() == Waiter::Rung::sleep);
     waiter.reset();
     CHECK(waiter.rung() ==
-          Waiter::Rung::yield); // They wait as well: the processor comes back soon.
+          Waiter::Rung::yield); // The neighbours wait as well, so the processor comes back soon.
 }
 
 TEST_CASE("shm/wait: who loses slices sleeps instead of yielding, after it has spun", "[shm]") {
@@ -115,7 +115,8 @@ TEST_CASE("shm/wait: who loses slices sleeps instead of yielding, after it has s
     CHECK(climb() == Waiter::Rung::sleep);
     waiter.slept();
     waiter.reset();
-    CHECK(waiter.rung() == Waiter::Rung::yield); // To see whether it is still there.
+    // It yields to see whether the neighbour still computes.
+    CHECK(waiter.rung() == Waiter::Rung::yield);
 }
 
 TEST_CASE("shm/wait: who was told when to sleep keeps to it where slices are lost, too", "[shm]") {
@@ -235,7 +236,8 @@ TEST_CASE("shm/neighbours: who is found again is believed in for twice as many s
     }
     const int longest = sleeps_after_a_slice(strangers);
     CHECK(longest == 1024);
-    for (int i = 0; i < longest; ++i) { // Those who wait have come in their place.
+    // Processes that wait have come in the place of those that compute.
+    for (int i = 0; i < longest; ++i) {
         neighbours.gave_way(Neighbours::kSwitched);
     }
     lose_slice();
@@ -257,7 +259,7 @@ TEST_CASE("shm/neighbours: peers see since when a process does nothing but wait"
     CHECK(process.since(1h));
     process.leave(soon);
     const auto later = soon + WaitsOnly::kBetweenWaits + 1ns;
-    process.enter(later); // It has computed.
+    process.enter(later); // The process has computed in between.
     CHECK(!process.since(soon));
     CHECK(process.since(later));
 }

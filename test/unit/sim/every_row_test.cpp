@@ -1,5 +1,5 @@
 // Every row of the planner's table in the simulator, with shared memory and without: every op is
-// priced, nobody is done before what it depends on, and the engine goes through the same ops at the
+// priced, no op is done before what it depends on, and the engine goes through the same ops at the
 // same times.
 #include <algorithm>
 #include <array>
@@ -44,14 +44,14 @@ Counts counts_of(const std::vector<graph::Schedule>& schedules) {
             counts.messages += op.kind == OpKind::send || op.kind == OpKind::signal ? 1 : 0;
             counts.shares += op.kind == OpKind::share ? 1 : 0;
         }
-        for (const graph::Op& op : schedule.ops) { // Flag slots are read outside repeats.
+        for (const graph::Op& op : schedule.ops) { // Flag slots are read outside repeats only.
             counts.looks += graph::flag_slots_read(schedule, op).size();
         }
     }
     return counts;
 }
 
-/// What a processor does for an op, if that takes time.
+/// The kinds of activity by which a processor spends time on an op.
 std::set<sim::Activity::Kind> work_of(const graph::Schedule& schedule, const graph::Op& op) {
     using Kind = sim::Activity::Kind;
     std::set<Kind> kinds;
@@ -70,7 +70,7 @@ std::set<sim::Activity::Kind> work_of(const graph::Schedule& schedule, const gra
     case OpKind::publish: kinds.insert(Kind::publish); break;
     case OpKind::share: kinds.insert(Kind::share); break;
     case OpKind::recv:
-    case OpKind::await: break; // Taken in by the op that waits.
+    case OpKind::await: break; // The op that waits takes the message in.
     }
     return kinds;
 }
@@ -92,7 +92,7 @@ void check_prices(const std::vector<graph::Schedule>& schedules, const sim::Trac
     }
 }
 
-/// Does the result of `rank` depend on what `other` brings?
+/// Does the result of `rank` depend on what `other` contributes?
 bool depends(const std::vector<graph::Request>& requests, Rank rank, Rank other) {
     const graph::Request& request = requests[static_cast<std::size_t>(rank)];
     const auto received = [&](Rank from) {
@@ -153,7 +153,7 @@ TEST_CASE("sim: every op of every row is priced", "[sim][every_row]") {
 }
 
 TEST_CASE("sim: nobody is done before those that it depends on have come", "[sim][every_row]") {
-    constexpr double kLateNs = 1e6; // Longer than anything takes here.
+    constexpr double kLateNs = 1e6; // This is longer than any collective takes here.
     Trials trials{.counts = {4, 5}, .bytes = {8, 88, 4104}};
     trials.in_place = false;
     plan::test::for_every_row(trials, [&](const Trial& trial) {
@@ -173,7 +173,7 @@ TEST_CASE("sim: nobody is done before those that it depends on have come", "[sim
                 const sim::Picoseconds done = outcome.finish[static_cast<std::size_t>(rank)];
                 const sim::Picoseconds entered = sim::to_picoseconds(kLateNs);
                 if (rank == late) {
-                    CHECK(done >= entered); // It may have nothing to do.
+                    CHECK(done >= entered); // The late rank may have nothing to do.
                 } else if (depends(requests, rank, late)) {
                     CHECK(done > entered);
                 }
@@ -230,7 +230,8 @@ TEST_CASE("sim: the replay finds what the simulator gets wrong", "[sim][every_ro
         schedules.push_back(plan::plan(facts, allreduce_of(8, 3), rank, "flag_slots").value());
     }
     REQUIRE(first_difference(placement, schedules, 1, false) == "");
-    // One rank's program has no share: the others wait for ever, in both.
+    // One rank's schedule has no share, so the others wait for ever, both in the simulator and in
+    // the engine.
     schedules[1].ops.erase(schedules[1].ops.begin());
     CHECK(first_difference(placement, schedules, 1, false) ==
           "rank 0 waits for ever before op 1 for what rank 1 does not share");

@@ -11,9 +11,9 @@ namespace ucg::sim {
 namespace {
 
 constexpr std::uint64_t kBlock = 1000;
-constexpr double kBlockNs = 80 * 1000; ///< On a link of 100 Mbit/s.
+constexpr double kBlockNs = 80 * 1000; ///< The time of a block on a link of 100 Mbit/s.
 
-/// Nothing but links costs anything.
+/// Options under which only the links take time.
 Options free_but_for(const graph::Network& links) {
     Options options;
     options.network = cost::LogGp{};
@@ -27,7 +27,7 @@ plan::Network figure1() {
     return {topo::test::figure1(12'500'000), machines};
 }
 
-/// Three switches in a row with four machines each, dealt in turn.
+/// Three switches in a row with four machines each; ranks are dealt to the switches in turn.
 plan::Network row_of_switches() {
     using topo::test::machine;
     using topo::test::network_switch;
@@ -46,7 +46,7 @@ plan::Network row_of_switches() {
     return {cluster, machines};
 }
 
-/// In nanoseconds.
+/// The simulated time of an alltoall in nanoseconds.
 double alltoall_ns(const plan::Network& network, std::string_view algorithm) {
     const Rank ranks = network.rank_count();
     const topo::Placement placement = topo::Placement::regular(ranks, 1);

@@ -1,6 +1,5 @@
-// Recursive multiplying, as the planner makes it, against section 3 and figures 20 to 22 of
-// Ruefenacht, Bull and Booth, "Generalisation of recursive doubling for AllReduce: Now with
-// simulation", 2017.
+// The planner's recursive multiplying against section 3 and figures 20 to 22 of Ruefenacht, Bull
+// and Booth, "Generalisation of recursive doubling for AllReduce: Now with simulation", 2017.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,7 +21,8 @@ std::vector<graph::Schedule> multiplied(const std::string& schedule, Rank ranks,
                    "recursive_multiplying:" + schedule);
 }
 
-/// Every product that comes to `ranks`, as factors; of those in another order, one.
+/// Every product that comes to `ranks`, as a list of factors; products that differ in order only
+/// appear once.
 std::vector<std::vector<std::uint32_t>> factorizations(Rank ranks) {
     std::vector<std::vector<std::uint32_t>> list;
     tools::enumerate_multiplying(
@@ -44,7 +44,7 @@ std::string text_of(const std::vector<std::uint32_t>& factors) {
 }
 
 /// The paper's parameters with "latency 500 ns" as alpha_p, beside alpha_r, as figures 20 to 22
-/// have it: the differences that the text names come to nothing else (below).
+/// have them: no other reading gives the differences that the text names (below).
 constexpr cost::PipeliningPostal kFigures = {.alpha_p_ns = 500,
                                              .alpha_r_ns = 100,
                                              .beta_ns_per_byte = 0.4,
@@ -57,7 +57,7 @@ struct Spread {
     double last_ns = 0;
 };
 
-/// When the first and the last rank are done.
+/// When the first rank and the last rank are done.
 Spread spread_of(const std::string& schedule, const cost::PipeliningPostal& model) {
     const sim::Outcome outcome = simulated(multiplied(schedule, 7, kBytes), options_of(model));
     const auto [first, last] = std::minmax_element(outcome.finish.begin(), outcome.finish.end());
@@ -99,15 +99,16 @@ TEST_CASE("sim: seven ranks merge a microsecond faster than they split (figures 
     const Spread split = spread_of("c6m2,a2,a2,e6m2", kFigures);
     const Spread merged = spread_of("m1g2a3,n1g3a2", kFigures);
     const Spread merged_more = spread_of("m3g2a2,n3g2a2", kFigures);
-    // Of 8 bytes each message keeps its port for 103.2 ns; then 500 ns of flight. A split takes
-    // four messages and three reductions in turn, the merges two phases with one message more each.
+    // A message of 8 bytes keeps its port for 103.2 ns; then it is in flight for 500 ns. A split
+    // takes four messages and three reductions one after another; the merges take two phases with
+    // one message more in each.
     CHECK(split.last_ns == Approx(4 * 603.2 + 3 * 10));
     CHECK(merged.last_ns == Approx(1452.8));
     CHECK(merged_more.last_ns == Approx(1452.8));
     // "decreased by approximately one microsecond"
     CHECK(split.last_ns - merged.last_ns == Approx(990));
-    // "within 100 ns for the first schedule and 200 ns for the second": one message and two, to
-    // which 8 bytes and a reduction add.
+    // "within 100 ns for the first schedule and 200 ns for the second": one message and two
+    // messages, to which the 8 bytes and a reduction add.
     CHECK(merged.last_ns - merged.first_ns == Approx(103.2 + 10));
     CHECK(merged_more.last_ns - merged_more.first_ns == Approx(2 * 103.2 + 10));
 }
@@ -119,12 +120,12 @@ TEST_CASE("sim: were the figures' 500 ns all of a message, merging would gain 0.
           Approx(790));
 }
 
-/// The text says that the ranks of figure 20 finish approximately 700 ns apart. Here it is 1000 ns
-/// from the first rank to the last, or 603.2 ns, one message, if only ranks count whose result
-/// comes after a collapsed one was late. The first is rank 1: its peer of the second phase, rank 5,
-/// had only waited for its collapse and sent early, and rank 1 is done when its last message has
-/// left. Were a sender to wait until its message arrives, 500 ns remain to rank 1's finish and
-/// 603.2 ns to that of rank 6, which is first then. 700 ns comes out of none of these.
+/// The text says that the ranks of figure 20 finish approximately 700 ns apart. Here the first and
+/// the last rank are 1000 ns apart, or 603.2 ns, one message, if only those ranks count whose
+/// result depends on a late collapsed rank. The first is rank 1: its peer of the second phase, rank
+/// 5, had only waited for its own collapse and sent early, and rank 1 is done when its last message
+/// has left. If a sender waited until its message arrives, rank 1 would still be 500 ns ahead, and
+/// rank 6, which would be first then, 603.2 ns. No reading gives 700 ns.
 TEST_CASE("sim: the skew of splitting among seven ranks", "[sim][multiplying]") {
     const sim::Outcome outcome =
         simulated(multiplied("c6m2,a2,a2,e6m2", 7, kBytes), options_of(kFigures));

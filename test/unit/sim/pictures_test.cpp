@@ -1,4 +1,4 @@
-// Timelines and program graphs of small cases, in the forms that are printed.
+// Timelines and program graphs of small cases, in all the forms in which they are printed.
 #include <algorithm>
 #include <array>
 
@@ -64,7 +64,8 @@ TEST_CASE("sim: a timeline as SVG can be read alone", "[sim][timeline]") {
     for (const char* label : {">waits<", ">combines<", ">message leaves<", ">message in flight<"}) {
         CHECK(count(svg, label) == 1);
     }
-    CHECK(count(svg, ">takes a message in<") == 0); // The legend has only what occurs.
+    // The legend has only what occurs in the picture.
+    CHECK(count(svg, ">takes a message in<") == 0);
     CHECK(count(svg, "<g") == count(svg, "</g>"));
     CHECK(count(svg, "class=\"host\"") == 0);
     CHECK(count(svg, ">between hosts<") == 0);
@@ -78,12 +79,12 @@ TEST_CASE("sim: a timeline of several hosts", "[sim][timeline]") {
     const sim::Outcome outcome =
         simulated(multi_way_exchange(kSixRanks, 8), placement, options_of(kPaper), 1, &trace);
     const std::string svg = sim::timeline_svg(outcome, trace, placement, {"six", "ranks"});
-    // A band for ranks in a row.
+    // There is a band for each run of ranks of one host.
     CHECK(count(svg, "class=\"host\"") == 4);
     CHECK(count(svg, ">host 0</text>") == 2);
     CHECK(count(svg, ">host 1</text>") == 2);
     CHECK(count(svg, ">between hosts<") == 1);
-    // Arrows have their senders' colours, and those between hosts are thick.
+    // Arrows have their senders' colours, and arrows between hosts are thick.
     std::size_t thick = 0;
     for (const sim::Transfer& transfer : trace.transfers) {
         thick += placement.same_host(transfer.from, transfer.to) ? 0 : 1;
@@ -105,7 +106,7 @@ TEST_CASE("sim: titles of timelines are broken where the picture ends", "[sim][t
     const std::string file(300, 'f');
     const std::string svg =
         sim::timeline_svg(outcome, trace, topo::Placement::one_host(6), {title, file});
-    CHECK(svg.find("width=\"1") != std::string::npos); // Some 1100 pixels.
+    CHECK(svg.find("width=\"1") != std::string::npos); // The picture is some 1100 pixels wide.
     std::string shown;
     for (std::size_t at = svg.find("<text x=\"16\""); at != std::string::npos;
          at = svg.find("<text x=\"16\"", at + 1)) {
@@ -126,7 +127,7 @@ TEST_CASE("sim: the program graph of figure 17", "[sim][tasks]") {
     CHECK(count(graph, sim::Task::Kind::proxy) == 6 * (2 + 1));
     CHECK(count(graph, sim::Task::Kind::compute) == 6 * 2);
     CHECK(count(graph, sim::Task::Kind::sleep) == 0);
-    // Each put is joined with one proxy of the rank that it goes to.
+    // Each put is joined to one proxy of the rank that it goes to.
     for (const sim::TaskGraph::Edge& edge : graph.edges) {
         const sim::Task& before = graph.tasks[edge.before];
         const sim::Task& after = graph.tasks[edge.after];
@@ -138,7 +139,7 @@ TEST_CASE("sim: the program graph of figure 17", "[sim][tasks]") {
             CHECK(before.bytes == after.bytes);
         }
     }
-    // Who comes late sleeps after its start.
+    // A rank that comes late sleeps after its start.
     options.arrival_ns = {0, 0, 70, 0, 0, 0};
     const sim::TaskGraph late = sim::task_graph(schedules, options);
     CHECK(count(late, sim::Task::Kind::sleep) == 1);
@@ -163,7 +164,7 @@ TEST_CASE("sim: a program graph as text", "[sim][tasks]") {
 }
 
 TEST_CASE("sim: flag slots in pictures", "[sim][timeline][tasks][flag_slots]") {
-    // One rank shares eight bytes, the other copies them.
+    // One rank shares eight bytes, and the other copies them.
     const char* const texts[] = {
         "schedule bcast flag_slots rank 0 of 2 input 8 output 0 scratch 0 element 1 flag_slot 8\n"
         "0: share input[0:8]\n",

@@ -1,5 +1,4 @@
-// Delays have the distribution they are said to have, and depend on nothing but what they belong
-// to.
+// Delays have the distribution that they should have, and depend only on what they belong to.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -26,7 +25,7 @@ double mean_ns(const Distribution& distribution) {
     return sum_ns / kDraws;
 }
 
-/// The share of delays beyond `ns`.
+/// The fraction of delays that exceed `ns`.
 double beyond(const Distribution& distribution, double ns) {
     std::uint64_t count = 0;
     for (std::uint64_t i = 0; i < kDraws; ++i) {
@@ -38,12 +37,12 @@ double beyond(const Distribution& distribution, double ns) {
 } // namespace
 
 TEST_CASE("sim: delays have their distribution", "[sim][noise]") {
-    // Of 20,000 draws, whose mean is within two percent or so.
+    // The means are those of 20,000 draws, which come within about two percent.
     CHECK(mean_ns({}) == 0);
     CHECK(mean_ns({Kind::uniform, 20, 100}) == Approx(60).epsilon(0.02));
     CHECK(mean_ns({Kind::exponential, 50}) == Approx(50).epsilon(0.02));
     CHECK(mean_ns({Kind::normal, 100, 20}) == Approx(100).epsilon(0.02));
-    // Half of it cut off: the mean of a half normal distribution.
+    // Half of the distribution is cut off, so this is the mean of a half normal distribution.
     CHECK(mean_ns({Kind::normal, 0, 20}) ==
           Approx(20 * std::sqrt(2 / std::numbers::pi)).epsilon(0.02));
     CHECK(mean_ns({Kind::pareto, 10, 3}) == Approx(15).epsilon(0.05));

@@ -23,10 +23,10 @@ using transport::MessageState;
 
 constexpr Picoseconds kNever = sim::kTimeEnd;
 
-/// What a rank did that both sides can see.
+/// An action of a rank that is visible in the simulator and in the engine.
 struct Action {
     OpKind kind = OpKind::send;
-    Rank peer = kNoRank; ///< Of messages and signals.
+    Rank peer = kNoRank; ///< The other end of a message or signal.
     Picoseconds time = 0;
 
     bool operator==(const Action&) const = default;
@@ -58,21 +58,23 @@ OpKind kind_of(const Message& message) {
                                                 : (is_signal ? OpKind::await : OpKind::recv);
 }
 
-/// The messages of one rank to another, in order.
+/// The messages from one rank to another, in order.
 struct Lane {
-    std::vector<Picoseconds> arrivals; ///< Simulated.
+    std::vector<Picoseconds> arrivals; ///< The simulated times.
     std::vector<std::vector<std::byte>> sent;
     std::size_t received = 0;
 };
 
-/// What all ranks share: the clock and what is on its way.
+/// What all ranks share: the clock and everything that is in flight.
 struct World {
     Picoseconds now = 0;
     bool buffers_mapped = false;
-    std::map<std::tuple<Rank, Rank, OpKind>, Lane> lanes;    ///< From, to, send or signal.
-    std::map<std::pair<Rank, Rank>, Picoseconds> flag_slots; ///< Owner, reader: simulated.
-    std::vector<std::vector<Action>> actions;                ///< By rank.
-    std::string broken; ///< What cannot be, such as a message that arrives before it is sent.
+    /// The key is from, to, and send or signal.
+    std::map<std::tuple<Rank, Rank, OpKind>, Lane> lanes;
+    /// The key is owner and reader, the value the simulated time.
+    std::map<std::pair<Rank, Rank>, Picoseconds> flag_slots;
+    std::vector<std::vector<Action>> actions; ///< The index is the rank.
+    std::string broken; ///< Something impossible, such as a message that arrives before it is sent.
 };
 
 class ReplayTransport final : public transport::Transport,
@@ -131,7 +133,7 @@ class ReplayTransport final : public transport::Transport,
                std::uint64_t bytes) override {
         note(OpKind::share, kNoRank);
         shared_.assign(data, data + bytes);
-        shared_.reserve(1); // Never null.
+        shared_.reserve(1); // With this, data() is never null.
         has_shared_ = true;
         return true;
     }
@@ -165,7 +167,7 @@ class ReplayTransport final : public transport::Transport,
     }
 
   private:
-    static constexpr std::uint64_t kStagingBytes = 64 << 10; ///< As the facts have, at most.
+    static constexpr std::uint64_t kStagingBytes = 64 << 10; ///< At most as much as in the facts.
 
     struct Posted {
         Message* message = nullptr;
@@ -209,7 +211,7 @@ class ReplayTransport final : public transport::Transport,
     bool has_shared_ = false;
 };
 
-/// Adds bytes; what is added does not matter here.
+/// Adds up bytes. Which operator it is does not matter here.
 void combine(void* context, const std::byte* const* operands, std::size_t operand_count,
              std::byte* target, std::size_t bytes) {
     static_cast<ReplayTransport*>(context)->note(OpKind::reduce, kNoRank);
@@ -321,7 +323,7 @@ class Replay {
         const graph::Schedule& schedule = schedules_[static_cast<std::size_t>(rank)];
         for (const sim::Issue& issue : trace_.issues) {
             if (issue.rank != rank) {
-                continue; // Its schedule may have fewer ops.
+                continue; // The schedule of another rank may have fewer ops.
             }
             if (const graph::Op& op = schedule.ops[issue.op]; is_seen(op.kind)) {
                 actions.push_back({op.kind, op.peer, issue.time});

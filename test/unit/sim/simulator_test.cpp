@@ -1,4 +1,4 @@
-// Simulated times against closed forms, and what must hold whatever the model.
+// Simulated times against closed forms, and properties that hold for every model.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,8 +28,8 @@ sim::Options network_only(const sim::Network& network) {
     return options;
 }
 
-/// When each rank of a broadcast tree has the vector, by what equation 3 says of its parent's
-/// sends.
+/// When each rank of a broadcast tree has the vector, according to what equation 3 says of its
+/// parent's sends.
 void follow_tree(const std::vector<graph::Schedule>& schedules, const cost::PipeliningPostal& model,
                  Rank rank, double has_it_ns, std::vector<double>& times_ns) {
     times_ns[static_cast<std::size_t>(rank)] = has_it_ns;
@@ -145,12 +145,12 @@ TEST_CASE("sim: what is copied once takes an RTS, the copy and a FIN", "[sim]") 
         const price::MessagePrice price = messages.price(bytes, price::Source::settled);
         REQUIRE(price.copy_ns > 0);
         INFO(bytes << " bytes");
-        // Who waits for the FIN of a long one copies a half.
+        // The sender waits for the FIN of a long message and copies a half of it.
         const auto request = request_of(graph::Collective::bcast, 2, bytes);
         const auto one_way = simulated(planned(placement, request, "knomial"), placement, options);
         const double copy_ns = price.by_both ? price.half_ns : price.copy_ns;
         CHECK(one_way.finish[0] == to_picoseconds(there_and_back_ns + copy_ns));
-        // Of two that send to one another each copies a vector, its own or the other's.
+        // If two ranks send to each other, each copies one vector, its own or the other's.
         const auto both = simulated(
             planned(placement, allreduce_of(bytes, 2), "recursive_doubling"), placement, options);
         CHECK(all_equal(both.finish, to_picoseconds(there_and_back_ns + price.copy_ns)));
@@ -164,7 +164,7 @@ TEST_CASE("sim: who sends through a ring and receives copies both, one after the
     const price::MessagePrice price = messages.price(kBytes, price::Source::settled);
     REQUIRE(price.through_ring);
     const sim::Options options = network_only(sim::PerLevel(profile));
-    // A root that only receives gets one after the other.
+    // A root that only receives takes one message in after the other.
     const auto request = request_of(graph::Collective::gather, 5, kBytes);
     const auto placement = topo::Placement::one_host(5);
     const auto gathered = simulated(planned(placement, request, "linear"), placement, options);
@@ -185,7 +185,7 @@ TEST_CASE("sim: a repeat takes as long as the same ops written out", "[sim]") {
         for (const graph::Schedule& schedule : schedules) {
             unrolled.push_back(graph::unroll(schedule));
         }
-        // Messages that leave and arrive before the next may: slots never limit them.
+        // Each message arrives before the next one may leave, so slots never limit them.
         const sim::Options options =
             network_only(cost::Postal{.alpha_ns = 500, .beta_ns_per_byte = 0.25});
         const sim::Outcome repeated = simulated(schedules, options);
@@ -203,18 +203,18 @@ TEST_CASE("sim: a rank that comes late holds up those that depend on it", "[sim]
     options.arrival_ns.assign(8, 0);
     options.arrival_ns[3] = 5000;
     const sim::Outcome outcome = simulated(schedules, options);
-    // Its partner has what it needs 500 ns and more after that; all others are behind these two.
+    // The partner has what it needs 500 ns later or more; all other ranks are behind these two.
     const double on_time_ns = cost::factored_ns(kPaper, Factors{2, 2, 2}, 8);
     CHECK(outcome.entered[3] == 5'000'000);
     CHECK(outcome.completion() == to_picoseconds(5000 + on_time_ns));
-    // The late rank finds its partner's vector there.
+    // The late rank finds that its partner's vector is already there.
     CHECK(outcome.finish[3] < outcome.completion());
 }
 
 TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
     constexpr Rank kPerHost = 4;
     const auto placement = topo::Placement::regular(2, kPerHost);
-    // Each rank of host 0 exchanges with the one of host 1 that has its index.
+    // Each rank of host 0 exchanges with the rank of host 1 that has the same index.
     std::vector<graph::Schedule> schedules;
     for (Rank rank = 0; rank < 2 * kPerHost; ++rank) {
         graph::Builder builder(allreduce_of(1000, 2 * kPerHost), rank, "pairs");
@@ -227,14 +227,16 @@ TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
     const Picoseconds alone = to_picoseconds(400 + 100 + 400);
     CHECK(simulated(schedules, placement, options).completion() == alone);
 
-    // As fast as one rank: the others wait for their turn, once.
+    // The link is as fast as one rank, so each of the others waits until those before it are
+    // served.
     options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.4};
     CHECK(simulated(schedules, placement, options).completion() ==
           alone + (kPerHost - 1) * to_picoseconds(400));
     // On one host the link is not used.
     CHECK(simulated(schedules, topo::Placement::one_host(2 * kPerHost), options).completion() ==
           alone);
-    // A link that serves all of them at once adds nothing to what leaves together, but its turns.
+    // A link that could serve all ranks at once delays messages that leave together only by serving
+    // them one by one.
     options.host_link = sim::HostLink{.per_message_ns = 0, .per_byte_ns = 0.1};
     CHECK(simulated(schedules, placement, options).completion() ==
           alone + (kPerHost - 1) * to_picoseconds(100));
@@ -246,13 +248,13 @@ TEST_CASE("sim: of several in a row each rank begins one as it is done with the 
     constexpr std::uint64_t kBytes = 1000;
     sim::Options options = options_of(kPaper);
     options.in_a_row = 3;
-    // A root that sends to all is busy three times, and waits for nothing.
+    // A root that sends to all is busy three times for each message, and never waits.
     const auto request = request_of(graph::Collective::scatter, 4, kBytes);
     const auto scattered = simulated(planned(placement, request, "linear"), options);
     const double left_ns = kPaper.alpha_r_ns + kBytes * kPaper.beta_ns_per_byte;
     CHECK(scattered.completion() == to_picoseconds(3 * 3 * left_ns + kPaper.alpha_p_ns));
     CHECK(scattered.message_count == 9);
-    // Where all come and leave at a time, each takes as long as the first.
+    // Where all ranks enter and leave at the same time, each repetition takes as long as the first.
     const cost::Profile& profile = cost::default_profile();
     const plan::Facts facts{placement, profile,
                             plan::shared_memory(placement, profile, 1 << 20, false, 8 << 10)};
@@ -284,7 +286,7 @@ TEST_CASE("sim: noise is drawn by the seed alone", "[sim][noise]") {
         CHECK(simulated(schedules, options, 1).finish == first.finish);
         CHECK(simulated(schedules, options, 2).finish != first.finish);
         CHECK(first.completion() > quiet.completion());
-        // Links that are never full change the order of events, not the outcome.
+        // Links that are never full change the order of events, but not the outcome.
         options.host_link = sim::HostLink{};
         const auto apart = topo::Placement::regular(16, 1);
         CHECK(simulated(schedules, apart, options, 1).finish == first.finish);
@@ -311,7 +313,7 @@ TEST_CASE("sim: rows by flag slots take what the planner says", "[sim][flag_slot
             const sim::Outcome outcome =
                 simulated(planned(facts, request, "flag_slots"), placement, options);
             INFO(graph::name(collective) << " of " << ranks << " ranks");
-            const double rounding_ns = 0.001 * ranks; // Each price, once.
+            const double rounding_ns = 0.001 * ranks; // Each price is rounded once.
             CHECK(std::abs(sim::to_ns(outcome.completion()) - row->cost_ns(facts, request)) <=
                   rounding_ns);
         }
@@ -335,19 +337,20 @@ TEST_CASE("sim: who reads a peer's memory while others do takes longer", "[sim][
     options.memory.model = {};
     options.memory.model.levels[static_cast<std::size_t>(topo::Distance::host)] = {
         .latency_ns = 50, .per_byte_ns = 0.1, .contended_per_byte_ns = 0.05};
-    // The link serves two at full speed; of the three that begin together the last has a third.
+    // The link serves two at full speed; three begin together, and the last of them gets a third of
+    // it.
     const std::vector<Picoseconds> together = {0, 150'000, 150'000, 200'000};
     sim::Outcome outcome = simulated(schedules, options);
     CHECK(outcome.finish == together);
     CHECK(outcome.peer_bytes == 3 * kBytes);
-    // Own work hides it, where that takes longer.
+    // A rank's own work hides the read where the work takes longer.
     options.compute.copy_ns_per_byte = 1;
     CHECK(simulated(schedules, options).completion() == 1'000'000);
-    // Who comes when the others are done reads alone.
+    // A rank that comes when the others are done reads alone.
     options.compute.copy_ns_per_byte = 0;
     options.arrival_ns = {0, 0, 0, 500};
     CHECK(simulated(schedules, options).finish[3] == 650'000);
-    // Publishing is a copy to a staging buffer, or nothing.
+    // Publishing is a copy to a staging buffer, or it is nothing.
     schedules.clear();
     for (Rank rank = 0; rank < 2; ++rank) {
         graph::Builder builder(request_of(graph::Collective::allreduce, 2, kBytes), rank, "x");

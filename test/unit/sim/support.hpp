@@ -1,4 +1,4 @@
-// What the tests of ucg_coll/sim share: schedules of all ranks, made or written by hand.
+// What the tests of ucg_coll/sim share: schedules of all ranks, generated or written by hand.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ std::vector<graph::Schedule> planned(const topo::Placement& placement,
 std::vector<graph::Schedule> planned(const plan::Facts& facts, const graph::Request& request,
                                      std::string_view algorithm);
 
-/// An allreduce in phases, one for each factor of the number of ranks: each rank posts its
-/// receives, sends its partial result to the others of its subgroup in rising order of their
-/// distance, and combines all in one reduction.
+/// An allreduce in phases, one for each factor of the number of ranks. In each phase a rank posts
+/// its receives, sends its partial result to the others of its subgroup in rising order of their
+/// distance, and combines all results in one reduction.
 std::vector<graph::Schedule> multi_way_exchange(std::span<const std::uint32_t> factors,
                                                 std::uint64_t bytes);
 
-/// Simulated once; the programs fit together, or the test fails.
+/// Simulates the schedules once; the test fails if they do not fit together.
 sim::Outcome simulated(std::span<const graph::Schedule> schedules, const topo::Placement& placement,
                        const sim::Options& options, std::uint64_t seed = 1,
                        sim::Trace* trace = nullptr);
@@ -39,7 +39,7 @@ sim::Outcome simulated(std::span<const graph::Schedule> schedules, const sim::Op
 /// Options of the pipelining postal model.
 sim::Options options_of(const cost::PipeliningPostal& model);
 
-/// As section 6.2 of the paper has them.
+/// The parameters of section 6.2 of the paper.
 inline constexpr cost::PipeliningPostal kPaper = {.alpha_p_ns = 400,
                                                   .alpha_r_ns = 100,
                                                   .beta_ns_per_byte = 0.4,

@@ -56,15 +56,15 @@ SYNTHETIC = "'package:2 l3:2 core:2 pu:1'"
 XML = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "topo",
                    "two_packages.xml")
 
-# What an option cannot be given beside.
+# Options that cannot be given together.
 EXCLUDES = {
     "--placement": {"--ranks", "--hosts", "--ranks-per-host"},
     "--file": {"--hosts", "--ranks-per-host", "--collective"},
     "--ranks-per-host": {"--ranks"},
 }
-# Commands of tools that work without one, too.
+# Commands of tools that also work without a command.
 BESIDE = {"ucg_perftest": ["breakdown"]}
-# Options that need a program.
+# Options that need another program.
 NEEDS = {"--plot": "gnuplot"}
 
 HOSTS = "--hosts 4 --ranks-per-host 1"
@@ -117,7 +117,7 @@ PRICES = {
     "--gap-per-byte": [f"--model loggp {LOG} --gap-per-byte 1ns | --gap-per-byte 100ns"],
     "--copy": ["--model postal --alpha 4us | --copy 100ns"],
     "--free": [f"--model logfp {LOG} --ranks 9 --free 1 | --free 9"],
-    # Of several hosts, whose ranks share a link.
+    # The options of a run on several hosts, whose ranks share a link.
     "--host-link": ["--hosts 2 --ranks-per-host 4 | --host-link 1us"],
     "--host-link-message": ["--hosts 2 --ranks-per-host 4 | --host-link-message 10us"],
 }
@@ -156,7 +156,7 @@ COMMANDS = {
         "--root": ["--collective bcast | --root 2 => eligible"],
         "--ranks-per-host": ["--hosts 2 --ranks 2 | --ranks-per-host 3"],
         "--unbound": ["| --unbound => eligible"],
-        # What is eligible does not depend on what it costs.
+        # Costs do not affect which algorithms are eligible.
         "--nonblocking": ["| --nonblocking => eligible"],
         "--profile": ["| --profile costs.toml => eligible", "| --profile builtin => eligible"],
         "--network": ["| --network tcp => eligible"],
@@ -169,7 +169,7 @@ COMMANDS = {
         **QUESTION,
         "--profile": ["--collective bcast --hosts 2 --ranks-per-host 4 | --profile costs.toml"],
         "--staging": ["--collective reduce --ranks 8 --bytes 4k | --staging 0"],
-        # Only prices change, and these choices stay.
+        # Only prices change, and these choices stay the same.
         "--nonblocking": ["--bytes 256k | --nonblocking => ^schedule"],
         "--no-kernel-copies": ["--nonblocking | --no-kernel-copies => ^schedule"],
         "--rank": ["| --rank 1"],
@@ -212,7 +212,7 @@ COMMANDS = {
         "--blocks": ["elsewhere: ucg_plan show; the only collective here has none"],
         "--root": ["| --root 2 => a4"],
         "--unbound": ["| --unbound => schedules"],
-        # Messages alone are priced.
+        # Only messages are priced.
         "--nonblocking": ["| --nonblocking => a4"],
         "--staging": ["| --staging 0 => a4"],
         "--flag-slots": ["| --flag-slots 0 => a4"],
@@ -239,7 +239,7 @@ COMMANDS = {
     "ucg_sim run": {"base": ONE_CALL, "options": {
         **QUESTION, **PRICES,
         "--staging": ["--collective reduce --ranks 8 --bytes 4k | --staging 0"],
-        # The choice stays.
+        # The choice stays the same.
         "--no-kernel-copies": ["--nonblocking | --no-kernel-copies => completion"],
         "--algorithm": ["| --algorithm ring"],
         "--pricing": [f"{HOSTS} | --pricing simgrid --platform platform.xml => SimGrid",
@@ -327,7 +327,7 @@ COMMANDS = {
         "--output": ["| --output phases.txt => in phases.txt ^phases"],
     }},
     "vcluster_links": {"options": {
-        # It makes devices, for which it needs rights.
+        # The option creates devices, which requires privileges.
         "--link": ["elsewhere: suite cluster"], "--seed": ["elsewhere: suite cluster"],
         "--socket": ["elsewhere: suite cluster"],
     }},
@@ -401,7 +401,7 @@ COMMANDS = {
 
 
 def write_files():
-    """Into the working directory."""
+    """Writes the input files into the working directory."""
     for name, text in FILES.items():
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every option that --help shows, of every subcommand of every ucg_* tool, is given a good value at
-least once; the tool ends as documented, and what the option is for is seen. The values stand in
-good_options.py: an option that is not there is a failure, so that a new one cannot be forgotten,
-and so is one that --help no longer shows. Where --help lists what a value may be, all are tried.
-
+least once. The tool must end as documented, and the effect of the option must be visible. The
+values are in good_options.py: an option that is missing there is a failure, so that a new one
+cannot be forgotten, and so is one that --help no longer shows. Where --help lists the values, all
+are tried.
 Arguments: the tools.
 """
 
@@ -21,9 +21,9 @@ import threading
 sys.dont_write_bytecode = True
 import good_options  # noqa: E402 (the line above must come first)
 
-ENDINGS = {"--help", "--version"}  # What all tools have; they end with it.
+ENDINGS = {"--help", "--version"}  # All tools have these options, which end them.
 WORKERS = 2
-# Start two processes that poll: another pair beside them would take their processors.
+# These start two processes that poll: another such pair beside them would take their processors.
 ALONE = {"ucg_perftest", "ucg_tune"}
 
 
@@ -32,7 +32,8 @@ class Failed(Exception):
 
 
 def run(command):
-    # Nothing of the caller's settings, and a place of its own for what would be written by itself.
+    # The environment has none of the caller's settings, and a folder for files that a tool writes
+    # unasked.
     settings = {name: value for name, value in os.environ.items()
                 if not name.startswith(("UCG_", "UCX_", "XDG_"))}
     settings["XDG_CONFIG_HOME"] = os.path.join(os.getcwd(), f"config{threading.get_ident()}")
@@ -55,7 +56,7 @@ class Option:
 @functools.cache
 def options_of(command):
     text = run([*command, "--help"]).stdout
-    # Options begin a line, with a type or far from their text; so do none of the examples' lines.
+    # Options begin a line, with a type or far from their text; no line of the examples does.
     found = re.findall(r"^ {1,4}((?:-\w,)?-[-\w]+)( [A-Z][^ \n]*|(?=  |\n))(.*(?:\n {8,}.*)*)",
                        text, re.MULTILINE)
     if not found:
@@ -66,7 +67,7 @@ def options_of(command):
 
 
 def commands_of(tool):
-    """The tool with each of its subcommands; by itself if it has none."""
+    """The tool with each of its subcommands; the tool alone if it has none."""
     text = run([tool, "--help"]).stdout
     found = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)
     names = re.findall(r"^  ([\w-]+)", found[1], re.MULTILINE) if found else []
@@ -75,7 +76,7 @@ def commands_of(tool):
 
 
 class Command:
-    """A tool or a subcommand with what the table says of it."""
+    """A tool or a subcommand with the values that the table has for it."""
 
     def __init__(self, words, table):
         self.words = words
@@ -83,13 +84,13 @@ class Command:
         self.table = table
 
     def name_of(self, word):
-        """The long name of an option, whichever of its names was given; else None."""
+        """The long name of an option for any of its names; None if there is no such option."""
         return next((option.name for option in self.options.values()
                      if word.split("=")[0] in option.names), None)
 
     def line(self, *parts):
-        """The words behind the command: of an option given twice the last counts, and what a later
-        option excludes is left out."""
+        """The words behind the command: of an option that is given twice the last one counts,
+        and options that a later one excludes are left out."""
         groups = []
         for part in parts:
             begins = True
@@ -117,7 +118,7 @@ class Command:
         return shlex.join([os.path.basename(self.words[0]), *self.words[1:], *line])
 
     def check(self, name, trial):
-        """What a trial says: "context | option with value => what is seen"."""
+        """Checks one trial: "context | option with value => what is seen"."""
         given, _, effect = trial.partition(" => ")
         context, bar, given = given.rpartition("|")
         before = (self.table.get("base", ""), context if bar else "")
@@ -137,7 +138,8 @@ class Command:
             raise Failed(f"{self.shown(line)}: expected '{effect}', found {said[:300]!r}")
 
     def trials(self):
-        """(option, trial) of all, and one more for each value that --help lists and none has."""
+        """(option, trial) of all trials, and one more for each value that --help lists and no
+        trial has."""
         for name, option in self.options.items():
             trials = self.table["options"].get(name, [])
             yield from ((name, trial) for trial in trials if not trial.startswith("elsewhere: "))
@@ -157,7 +159,8 @@ class Command:
 
 
 def without_what_is_missing(table):
-    """The table less what needs a program that is not installed, which is said."""
+    """The table without the options that need a program which is not installed; prints their
+    names."""
     options = dict(table["options"])
     for name, program in good_options.NEEDS.items():
         if name in options and not shutil.which(program):

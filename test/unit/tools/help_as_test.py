@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What --help-as makes of the tools' help: help_as_test.py TOOL...
+"""Tests the output of --help-as of the tools: help_as_test.py TOOL...
 
 Every page is free of what groff warns of and names every option that --help names; bash offers the
 options and subcommands. What is not installed (groff, zsh) is not asked, and said."""
@@ -42,7 +42,7 @@ def check_man(tool, options):
 
 
 def completions(tool, script, *words):
-    """What bash offers behind `words`, the last of which is being typed."""
+    """The words that bash offers after `words`, the last of which is being typed."""
     name = os.path.basename(tool)
     typed = " ".join(f"'{word}'" for word in (name, *words))
     return output("bash", "-c", f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words)}; "

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Every numeric option of every ucg_* tool refuses what is no number in its range, and every option
-with a letter missing is told the right one, whatever else is missing. The options are those that
---help shows, so that a new one cannot be forgotten: its type must be known here.
-
+"""Every numeric option of every ucg_* tool refuses a value that is no number in its range. For
+every option with one letter missing the tool names the right option, whatever else is missing. The
+options are those that --help shows, so a new one cannot be forgotten: its type must be known here.
 Arguments: the tools.
 """
 
@@ -10,7 +9,7 @@ import re
 import subprocess
 import sys
 
-# By the type that --help shows. What of each list is wrong depends on the range; these always are.
+# Wrong values, by the type that --help shows. More are wrong for some ranges; these always are.
 WRONG_COUNTS = ["-8", "18446744073709551616", "nan", "8x", "0x10", " 8", "1.5", ""]
 WRONG_SIZES = ["-8", "18446744073709551616", "16777216T", "nan", "8x", "+8", "1.5k", "k", ""]
 WRONG_REALS = ["-8", "1e999", "nan", "-inf", "inf", "8x", " 8", "0x10", ""]
@@ -37,7 +36,7 @@ def run(*command):
 
 
 def commands_of(tool):
-    """The tool with each of its subcommands; by itself if it has none."""
+    """The tool with each of its subcommands; the tool alone if it has none."""
     text = run(tool, "--help").stdout
     found = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)
     names = re.findall(r"^  (\w+)", found[1], re.MULTILINE) if found else []
@@ -45,7 +44,7 @@ def commands_of(tool):
 
 
 def options_of(command):
-    """{option: its type} of all that take a value."""
+    """{option: its type} of all options that take a value."""
     text = run(*command, "--help").stdout
     return {max(names.split(","), key=len): kind for names, kind in
             re.findall(r"^ +((?:-\w,)?--[\w-]+) ([A-Z]\S*)(?<!:)(?=\s)", text, re.MULTILINE)}
@@ -65,7 +64,7 @@ def check(command, option, text, problems):
 
 
 def check_typos(command, problems):
-    """Of each option the name without its last letter but one: the message proposes the option."""
+    """Tries each option without its last letter but one: the message must propose the option."""
     count = 0
     names = set(re.findall(r"^ +(?:-\w,)?(--[a-z][\w-]*)", run(*command, "--help").stdout,
                            re.MULTILINE))
@@ -102,7 +101,7 @@ def main():
                     checked += 1
     print(f"{checked} wrong values")
     print("\n".join(problems))
-    # Far fewer would mean that --help is no longer read right.
+    # If there were far fewer, --help would not be read correctly.
     return 1 if problems or checked < 200 else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How the Python programs, and the scripts, end when something is wrong: one line and the status
-that a shell expects, never a traceback, and nothing left running."""
+"""How the Python programs and the scripts end when something is wrong: with one line and the
+status that a shell expects, never with a traceback, and with no process left running."""
 
 import argparse
 import os
@@ -35,7 +35,7 @@ REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout
 FILES = {COMPARE: ["--json", "--plot"], MODEL: ["--json", "--plot"], APPS: ["--json", "--plot"],
          REAL: ["--json", "--plot"], MULTIPLYING: ["--json"],
          AAPC: ["--data"]}
-PREFIXES = {MULTIPLYING: "--plot", AAPC: "--plot"}  # Names of files begin so.
+PREFIXES = {MULTIPLYING: "--plot", AAPC: "--plot"}  # The names of the files begin with this.
 SECONDS = 60
 
 
@@ -263,20 +263,22 @@ class Endings(Case):
                                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                           timeout=SECONDS, check=False)
                     os.close(write)
-                    # Some versions of argparse look away when their own help cannot be written.
+                    # Some versions of argparse ignore a failure to write their own help.
                     quiet = (0, 141) if arguments == ["--help"] else (141,)
                     self.assertIn(done.returncode, quiet)
                     self.assertEqual(done.stderr, b"")
 
     def start_and_signal(self, number):
-        """compare, of which a run never ends, is sent a signal once that run has begun."""
+        """Starts compare with a run that never ends, and sends it a signal once that run has
+        begun."""
         pid_file = self.file("pid")
         launcher = self.file("launcher", f"#!/bin/sh\necho $$ >{pid_file}.new\n"
                              f"mv {pid_file}.new {pid_file}\nexec sleep 1000\n", 0o755)
         process = subprocess.Popen(
             [path(COMPARE), "--config", f"a={launcher}", "--program-for", f"a={launcher}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            # What starts the tests may ignore a signal, as nohup does, and that is inherited.
+            # The process that starts the tests may ignore a signal, as nohup does, and children
+            # inherit that.
             preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         for _ in range(SECONDS * 100):
             if os.path.exists(pid_file):

@@ -1,4 +1,4 @@
-// The search against simulating every schedule.
+// The search for a schedule against the simulation of every schedule.
 #include <algorithm>
 
 #include "test/support/catch.hpp"
@@ -40,7 +40,8 @@ SearchQuestion question_of(const plan::Facts& facts, const sim::Options& options
 
 void ignore(std::string_view, std::uint64_t, std::uint64_t) {}
 
-/// No bound is above its price, and the search finds the cheapest prices.
+/// Checks that no bound is above the price of its schedule, and that the search finds the cheapest
+/// schedules.
 void check(const plan::Facts& facts, const sim::Options& options) {
     const SearchQuestion question = question_of(facts, options);
     std::vector<double> prices;
@@ -128,13 +129,15 @@ TEST_CASE("search: limits are kept and told", "[search]") {
     };
     const Result<SearchResult> hasty = search_schedules(question, progress);
     REQUIRE(hasty.ok());
-    CHECK(hasty->simulated <= 6 + question.top); // The first ones are always priced.
+    CHECK(hasty->simulated <= 6 + question.top); // The first schedules are always priced.
     CHECK(!hasty->all_priced);
     CHECK(simulated == hasty->simulated);
-    CHECK((compared == 0 || compared == hasty->enumerated)); // Told for each 65,536 only.
+    // The callback comes only after each 65,536.
+    CHECK((compared == 0 || compared == hasty->enumerated));
 }
 
-/// Nobody's links are quite like these; what a profile says of a network is among them.
+/// Networks whose links are unlike any real ones; one of them is what a profile says of its
+/// network.
 std::vector<sim::Network> many_networks() {
     return {
         kPipelining,
@@ -149,7 +152,7 @@ std::vector<sim::Network> many_networks() {
     };
 }
 
-/// The choice against the cheapest of all, both simulated.
+/// Compares the choice with the cheapest of all schedules, both simulated.
 void compare_choice(const sim::Network& network, Rank count) {
     const topo::Placement placement = topo::Placement::regular(count, 1);
     const plan::Facts facts{placement, cost::default_profile()};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Processes that start on one machine come to the same lengths from which the kernel copies
-messages, also while others start: else a sum's bits would differ from run to run.
+"""Processes that start on one machine choose the same lengths from which on the kernel copies
+messages, even while others start: otherwise the bits of a sum would differ from run to run.
 
 usage: stable_choices_test.py UCG_INFO
 """
@@ -13,12 +13,12 @@ import subprocess
 import sys
 
 STARTS, AT_ONCE = 50, 5
-SKIPPED = 77  # As meson has it.
+SKIPPED = 77  # Meson expects this status.
 LENGTHS = re.compile(r"from (\d+ \w+) on|(never)")
 
 
 def lengths(info):
-    """As `ucg_info -c` tells them, without what was seen of the kernel's copies."""
+    """The lengths that `ucg_info -c` prints, without what it measured of the kernel's copies."""
     environment = {**os.environ, "UCG_PROFILE": "builtin"}
     environment.pop("UCG_CMA", None)
     told = subprocess.run([info, "-c"], capture_output=True, text=True, check=True,

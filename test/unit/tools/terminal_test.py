@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files whose contents would command a terminal: whatever a tool prints of them, on either stream,
-is free of control characters. Control sequences are put at seeded places of files that the tools
-read, of each kind, and into the names of files.
+"""Files with contents that would control a terminal: whatever a tool prints of them, on either
+stream, has no control characters. Control sequences are put at seeded random places of files of
+each kind that the tools read, and into the names of files.
 
 Arguments: ucg_plan, ucg_sim, ucg_topo, ucg_info, ucg_aapc.
 """
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 SEED = 20261122
-PLACES = 12  # In each file, of each sequence.
+PLACES = 12  # In each file, for each sequence.
 SEQUENCES = [b"\x1b[2J", b"\x1b]0;title\x07", b"\xc2\x9b2J", b"\x9b2J", b"\r", b"\x7f", b"\x00",
              b"\xff\xfe"]
 # Line breaks and tabs are the tools' own; C1 controls are C2 80 to C2 9F in UTF-8.
@@ -60,7 +60,7 @@ def output(*words, given=b""):
 
 
 def sources(plan, sim, topo, aapc):
-    """[(contents, command that reads it from {})]; the contents are right as they are."""
+    """[(contents, command that reads it from {})]; the contents are correct."""
     allreduce = ["--collective", "allreduce", "--ranks", "2", "--bytes", "8"]
     alltoall = ["--collective", "alltoall", "--ranks", "2", "--hosts", "2"]
     return [
@@ -86,7 +86,7 @@ def sources(plan, sim, topo, aapc):
 
 
 def disturbed(contents, chance):
-    """The contents with each sequence at some places."""
+    """The contents with each sequence put in at some places."""
     for sequence in SEQUENCES:
         for _ in range(PLACES):
             at = chance.randrange(len(contents) + 1)
@@ -99,7 +99,7 @@ def check(words, problems, environment=None):
     if found:
         shown = (done.stdout + done.stderr)
         problems.append(f"{words}: {found[0]!r} in {shown[-600:]!r}")
-    # SimGrid ends the process itself where a platform is wrong.
+    # SimGrid itself ends the process if a platform file is wrong.
     if done.returncode not in ((0, 1, 2, -signal.SIGABRT) if "simgrid" in words else (0, 1, 2)):
         problems.append(f"{words}: status {done.returncode}: {done.stderr[-600:]!r}")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ucg_perftest from outside: launchers, options, batch files, what wrong use and lost processes do,
-and that nothing is left behind.
+"""Tests ucg_perftest from outside: launchers, options, batch files, the effects of wrong use and of
+lost processes, and that nothing is left behind.
 
 Arguments: ucg_perftest, "pmix" where it was built with PMIx and mpirun is there.
 """
@@ -38,7 +38,7 @@ def start(*arguments):
 
 
 def end(process):
-    """(status, standard output, standard error) when it has ended by itself."""
+    """(status, standard output, standard error) of a program that has ended by itself."""
     try:
         output, errors = process.communicate(timeout=SECONDS)
     finally:
@@ -101,7 +101,7 @@ class Clean(unittest.TestCase):
         self.before = in_shared_memory()
 
     def tearDown(self):
-        # Programs that run beside this test have some for a moment.
+        # Programs that run beside this test have some files for a moment.
         wait_for(lambda: in_shared_memory() <= self.before)
 
     def fails(self, done, status, *texts):
@@ -297,7 +297,7 @@ class WrongUse(Clean):
 
 class Sockets(Clean):
     def pair(self, server, client):
-        """The server's and the client's end."""
+        """The ends of the server and of the client."""
         port = free_port()
         served = start("-p", port, *server)
         try:
@@ -381,7 +381,8 @@ class Sockets(Clean):
             end(victim)
             self.assertEqual(status, 1)
             lost = 1 if killed == "client" else 0
-            # By the line between the two, or by shared memory: whichever looks first.
+            # It is noticed by the line between the two, or by shared memory, whichever is looked at
+            # first.
             self.assertRegex(errors, f"rank {lost} is lost|has ended, rank {lost},")
 
 

@@ -1,4 +1,4 @@
-// Times and delays on ucg_sim's command line.
+// How ucg_sim reads times and delays on its command line.
 #include "test/support/catch.hpp"
 #include "tools/ucg_sim/units.hpp"
 

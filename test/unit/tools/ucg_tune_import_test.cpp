@@ -1,5 +1,5 @@
-// How ucg_tune gets from results of ucx_perftest to the costs of messages, on results that are
-// known.
+// How ucg_tune derives the costs of messages from results of ucx_perftest, on results for which
+// these are known.
 #include "test/support/catch.hpp"
 #include "tools/ucg_tune/import_fit.hpp"
 
@@ -8,7 +8,7 @@ using namespace ucg::tools;
 
 namespace {
 
-/// As ucx_perftest 1.13.1 printed it, shortened, between two hosts' table and messages.
+/// A shortened output of ucx_perftest 1.13.1 between two hosts: its table and its messages.
 constexpr const char* kRecorded =
     "+----------------------------------------------------------------------------------+\n"
     "[1763926561.511] [node0:19550:0]     perftest.c:1013 UCX  WARN  CPU affinity is not set\n"
@@ -37,7 +37,8 @@ PerftestRow row(const std::string& test, std::uint64_t bytes, double ns, double 
     return {test, bytes, 1000, percentile, ns, ns, 1};
 }
 
-/// A line of 1000 ns and 2 ns per byte, 300 ns between messages, 0.25 ns per byte of long ones.
+/// Results that follow a line: 1000 ns and 2 ns per byte, 300 ns between messages, 0.25 ns per byte
+/// of long ones.
 std::vector<PerftestRow> known_rows(double percentile = 50, double factor = 1) {
     std::vector<PerftestRow> rows;
     for (const std::uint64_t bytes : {8, 16, 64}) {

@@ -1,5 +1,5 @@
-// How ucg_tune times messages of the library, and what it makes of the times: what of it needs no
-// particular machine. The crew shares one CPU, so that its times mean nothing.
+// How ucg_tune times the library's messages, and what it derives from the times, as far as no
+// particular machine is needed. The members of the crew share one CPU, so their times mean nothing.
 #include <array>
 
 #include "test/support/catch.hpp"
@@ -32,9 +32,9 @@ TEST_CASE("tune: a threshold is the shortest length beyond which nothing is lost
     CHECK(turning_point(ring, {{16, 90}, {64, 110}, {256, 90}}, kLengths) == 256);
     CHECK(turning_point(ring, {{16, 90}, {64, 90}, {256, 110}}, kLengths) == 256);
     CHECK(turning_point(ring, {{16, 110}, {64, 110}, {256, 110}}, kLengths) == 256);
-    // What is hardly slower is as good.
+    // A way that is hardly slower is as good.
     CHECK(turning_point(ring, {{16, 104}, {64, 104}, {256, 90}}, kLengths) == 16);
-    // Where only one of both was timed, nothing is known.
+    // Where only one of the two ways was timed, nothing is known.
     CHECK(turning_point({{16, 100}}, {{16, 90}, {64, 900}}, kLengths) == 16);
     CHECK(turning_point({}, {}, kLengths) == 16);
 }

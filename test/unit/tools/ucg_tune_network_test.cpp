@@ -1,4 +1,5 @@
-// How ucg_tune gets from times of multicasts to a network's parameters, on times that are known.
+// How ucg_tune derives a network's parameters from times of multicasts, on times for which these
+// are known.
 #include "test/support/catch.hpp"
 #include "tools/ucg_tune/network_fit.hpp"
 #include "tools/ucg_tune/network_report.hpp"
@@ -12,7 +13,7 @@ constexpr double kAlphaP = 2000;
 constexpr double kAlphaR = 250;
 constexpr double kBeta = 0.5;
 
-/// What the model says of a multicast and its answers of 8 bytes.
+/// The model's time for a multicast and its answers of 8 bytes.
 double round_trip(Sending sending, std::uint32_t messages, std::uint64_t bytes) {
     const auto one_way = [](double b, std::uint64_t n) {
         return kAlphaP + b * (kAlphaR + static_cast<double>(n) * kBeta);
@@ -26,7 +27,8 @@ std::vector<Multicast> measured(std::vector<std::uint64_t> lengths) {
     for (const std::uint64_t bytes : lengths) {
         for (const Sending sending : {Sending::nonblocking, Sending::blocking}) {
             for (std::uint32_t b = 1; b <= 8; ++b) {
-                // The best once, twice as much in the middle, and what noise does at the end.
+                // The best time once, twice as much in the middle, and a time with noise at the
+                // end.
                 const double best = round_trip(sending, b, bytes);
                 multicasts.push_back({sending,
                                       b,
@@ -92,7 +94,7 @@ TEST_CASE("tune: the box of a distribution", "[tune]") {
 }
 
 TEST_CASE("tune: the gap of a stream is what passes after a bucketful", "[tune]") {
-    // A bucket of 125 kB empties in the first batch; one batch in the middle was disturbed.
+    // The first batch empties a bucket of 125 kB; one batch in the middle was disturbed.
     const Stream shaped{64 << 10, 4 << 20, {32.6e6, 33.6e6, 33.6e6, 90e6, 33.6e6}};
     CHECK(stream_gap_ns(shaped) == Approx(33.6e6 / (4 << 20)));
     CHECK(stream_gap_ns({64 << 10, 4 << 20, {32.6e6}}) == 0);

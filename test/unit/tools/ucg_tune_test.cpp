@@ -1,5 +1,5 @@
-// The parts of ucg_tune that need no particular machine: statistics, which CPUs are compared, and
-// crews whose members share one CPU, whose times mean nothing.
+// The parts of ucg_tune that need no particular machine: statistics, the choice of CPUs to compare,
+// and crews whose members share one CPU, so that their times mean nothing.
 #include <array>
 #include <cmath>
 
@@ -30,7 +30,7 @@ TEST_CASE("tune: fits find the lines that points were made of", "[tune]") {
     CHECK(fit_slope(points, 7) == Approx(3));
     CHECK(fit_line(points).slope == Approx(3));
     CHECK(fit_line(points).intercept == Approx(7));
-    // What would cost less than nothing costs nothing.
+    // A slope below zero becomes zero.
     CHECK(fit_slope(points, 1000) == 0);
     const std::array<FitPoint, 2> steep = {{{2, 2}, {4, 8}}};
     CHECK(fit_line(steep).intercept == 0);
@@ -38,7 +38,7 @@ TEST_CASE("tune: fits find the lines that points were made of", "[tune]") {
     const std::array<FitPoint, 2> falling = {{{2, 8}, {4, 2}}};
     CHECK(fit_line(falling).intercept == Approx(5));
     CHECK(fit_line(falling).slope == 0);
-    // Relative errors: the largest size does not outweigh the rest.
+    // The fit minimises relative errors, so the largest size does not outweigh the rest.
     const std::array<FitPoint, 2> bent = {{{1, 1}, {1000, 2000}}};
     CHECK(fit_slope(bent, 0) == Approx(1.2));
 }
@@ -73,9 +73,8 @@ TEST_CASE("tune: what nobody measured is named, each key of a profile", "[tune]"
               std::string::npos);
     }
     CHECK(text.find("iB  nothing measures it") == std::string::npos);
-    CHECK(
-        text.find("memory.cooperative_copies.bytes_min      64 KiB  needs longer messages") !=
-        std::string::npos);
+    CHECK(text.find("memory.cooperative_copies.bytes_min      64 KiB  needs longer messages") !=
+          std::string::npos);
     CHECK(text.find("levels.package, levels.host: latency_ns, overhead_ns, gap_ns, "
                     "gap_per_byte_ns (needs two CPUs that stay at this distance)\n") !=
           std::string::npos);
@@ -118,7 +117,7 @@ TEST_CASE("tune: a round counts if lines were about as fast as ever", "[tune]") 
     CHECK(steady_rounds({}) == 0);
     CHECK(steady_rounds({185, 36, 40, 46, 184}) == 3);
     CHECK(steady_rounds({185, 184}) == 2);
-    // Lines were faster before: the CPUs have moved apart.
+    // Lines were faster before, so the CPUs have moved apart.
     CHECK(steady_rounds({185, 184, 45}, 36) == 1);
     CHECK(steady_rounds({185, 184}, 36) == 0);
     CHECK(steady_limit({185, 184}, 40) == Approx(80));
@@ -181,7 +180,7 @@ TEST_CASE("tune: the part of the last cache that a core finds for itself", "[tun
     CHECK(part({0.030}) == 1);
     CHECK(part({0.030, 0.031, 0.035, 0.055, 0.105}) == 8);
     CHECK(part({0.030, 0.031, 0.030, 0.030, 0.035}) == 16);
-    // What is once slow is not taken for the cache again.
+    // After a slow size, a later faster one is not taken for the cache again.
     CHECK(part({0.030, 0.105, 0.055}) == 1);
 }
 
@@ -204,7 +203,7 @@ TEST_CASE("tune: messages that were not timed cost no less than nearer ones", "[
 }
 
 TEST_CASE("tune: messages that were not timed keep what is built in", "[tune]") {
-    // There CPUs that share a cache are built in with less per byte than those of one core.
+    // In these costs, CPUs that share a cache have less per byte than those of one core.
     cost::Profile base = cost::default_profile();
     base.levels[static_cast<std::size_t>(topo::Distance::cache)] = {
         .latency_ns = 53, .overhead_ns = 9.5, .gap_ns = 28, .gap_per_byte_ns = 0.018};

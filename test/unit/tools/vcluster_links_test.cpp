@@ -48,7 +48,7 @@ TEST_CASE("a delay line gives frames back whole and in order, however often it w
     std::mt19937_64 random(7);
     std::uint64_t refused = 0;
     for (std::uint64_t i = 0; i < 20000; ++i) {
-        // Phases in which more comes than goes and the other way round.
+        // In some phases more comes in than goes out, in others less.
         const bool filling = i / 500 % 2 == 0;
         if (random() % 8 < (filling ? 6u : 2u)) {
             const std::size_t bytes = random() % 50 == 0 ? DelayLine::kFrameMax : random() % 2000;

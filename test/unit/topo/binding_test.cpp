@@ -1,4 +1,4 @@
-// The place of a binding, as the kernel and as hwloc tell it.
+// The place of a binding, derived from what the kernel says and from what hwloc says.
 #include <map>
 #include <string>
 
@@ -32,7 +32,7 @@ Machine synthetic(const std::string& description) {
     return std::move(machine).value();
 }
 
-/// What Linux would write in /sys of that machine. Its lists of CPUs rise.
+/// The files that Linux would show in /sys on that machine. Lists of CPUs are in rising order.
 Files linux_files(const Machine& machine) {
     constexpr const char* kCpu = "/sys/devices/system/cpu/cpu";
     Files files;
@@ -61,7 +61,7 @@ Files linux_files(const Machine& machine) {
     return files;
 }
 
-/// Of one machine, and bindings to one, two, three and many of its CPUs.
+/// Compares both for one machine, with bindings to one, two, three and many of its CPUs.
 void check_against_hwloc(const Machine& machine, const ReadFile& read) {
     std::vector<Cpus> bindings;
     Cpus all;

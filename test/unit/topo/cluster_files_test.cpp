@@ -1,4 +1,4 @@
-// Replays test/topologies, which the reader of tools/vcluster replays too.
+// Reads the files in test/topologies, which the test of tools/vcluster's reader reads as well.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -74,7 +74,8 @@ TEST_CASE("cluster files: both formats of a good cluster are one value", "[topo]
 }
 
 TEST_CASE("cluster files: what is wrong is refused with line and reason", "[topo][cluster]") {
-    std::map<std::string, std::string> expected; // By file: "line L: ", then words of the reason.
+    // The key is the file; the value is "line L: " and words of the reason.
+    std::map<std::string, std::string> expected;
     std::istringstream table(read(kTopologies / "bad/refused.tsv"));
     for (std::string line; std::getline(table, line);) {
         if (line[0] != '#') {
@@ -105,7 +106,7 @@ TEST_CASE("cluster files: any tree is written and read back", "[topo][cluster]")
         const Result<Cluster> json = parse_cluster(to_json_text(cluster));
         REQUIRE(json.ok());
         CHECK(*json == cluster);
-        // Rates made equal below each switch, which topology.conf can say.
+        // The rates are made equal below each switch, so that topology.conf can express them.
         std::vector<ClusterNode> nodes = cluster.nodes();
         for (ClusterNode& node : nodes) {
             node.rate = node.parent == kNoNode ? 0 : 125 * (nodes[node.parent].name.back() - '0');

@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const Cluster& cluster) {
     return names;
 }
 
-// From a node to the root, both included.
+// The nodes from a node to the root, both included.
 std::vector<std::uint32_t> path_up(const Cluster& cluster, std::uint32_t node) {
     std::vector<std::uint32_t> path = {node};
     while (path.back() != 0) {
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> path_up(const Cluster& cluster, std::uint32_t node) {
     return path;
 }
 
-// The links of the path between two machines, each named by its lower end.
+// The links of the path between two machines; each one is named by its lower end.
 std::set<std::uint32_t> links_between(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
     const auto up = path_up(cluster, cluster.node_of_machine(a));
     const auto down = path_up(cluster, cluster.node_of_machine(b));
@@ -225,7 +225,7 @@ TEST_CASE("cluster load: the paper's example has load 9", "[topo][cluster]") {
 
 TEST_CASE("cluster load: the slowest for its load is the bottleneck", "[topo][cluster]") {
     std::vector<ClusterNode> nodes = figure1(1000).nodes();
-    nodes[1].rate = 100; // n5: load 5.
+    nodes[1].rate = 100; // The load of n5 is 5.
     const AapcLoad load = aapc_load(Cluster(nodes));
     CHECK(load.max == 9);
     CHECK(load.bottlenecks == std::vector<std::uint32_t>{1});
@@ -253,7 +253,8 @@ TEST_CASE("cluster load: counts what a brute force over all pairs counts", "[top
             for (std::uint32_t b = 0; b < 9; ++b) {
                 const std::uint64_t messages = std::uint64_t{ranks[a]} * ranks[b];
                 total += a == b ? 0 : messages;
-                // Each unordered pair is met twice, once for each direction: halved below.
+                // Each unordered pair is met twice, once for each direction; the sum is halved
+                // below.
                 for (const std::uint32_t link : links_between(cluster, a, b)) {
                     counted[link] += messages;
                 }

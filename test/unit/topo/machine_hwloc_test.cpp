@@ -1,5 +1,5 @@
-// What hwloc describes, as our values. Machines that nobody here owns come as synthetic
-// descriptions.
+// Machines as hwloc describes them, converted to this library's values. Synthetic descriptions
+// stand for machines that are not at hand.
 #include <fstream>
 #include <iterator>
 
@@ -26,7 +26,7 @@ TEST_CASE("topo: two packages of six cores", "[topo][hwloc]") {
     CHECK(machine.package_count() == 2);
     CHECK(machine.numa_count() == 2);
     CHECK(machine.l3_count() == 2);
-    CHECK(machine.l2_count() == 12); // No L2 is described: each core has its own.
+    CHECK(machine.l2_count() == 12); // hwloc describes no L2, so each core has its own.
     CHECK(machine.l2_bytes() == 0);
     CHECK(machine.l3_bytes() > 0);
     CHECK(machine.memory_bytes() > 0);
@@ -81,7 +81,8 @@ TEST_CASE("topo: what a machine lacks is replaced by the level outside", "[topo]
 }
 
 TEST_CASE("topo: memory of several kinds is one domain per locality", "[topo][hwloc]") {
-    // Ordinary and high-bandwidth memory on each package, expansion memory on the machine.
+    // There is ordinary and high-bandwidth memory on each package, and expansion memory on the
+    // machine.
     const Machine machine = synthetic(
         "[numa(memory=64GB)] package:2 [numa(memory=32GB)] [numa(memory=16GB)] core:4 pu:1");
     CHECK(machine.numa_count() == 2);

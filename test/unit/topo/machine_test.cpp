@@ -6,8 +6,8 @@ using namespace ucg::topo;
 
 namespace {
 
-// Two packages with two caches of two cores of two threads; the second threads are numbered last,
-// as Linux does.
+// Two packages with two caches of two cores of two threads each; the second threads are numbered
+// last, as Linux does.
 Machine two_by_two_by_two() {
     std::vector<Core> cores;
     for (std::uint32_t i = 0; i < 8; ++i) {
@@ -67,7 +67,7 @@ TEST_CASE("topo: a package of several NUMA domains is a level of its own", "[top
     const Machine machine({{.package = 0, .numa = 0, .l3 = 0, .l2 = 0, .threads = {0}},
                            {.package = 0, .numa = 1, .l3 = 0, .l2 = 1, .threads = {1}},
                            {.package = 1, .numa = 2, .l3 = 1, .l2 = 2, .threads = {2}}});
-    // The cache is shared, but its halves belong to different memories: the package is what counts.
+    // The cache is shared, but its halves belong to different memories, so the package counts.
     CHECK(machine.place_of({0, 1}) == Place{.known = Distance::package});
     CHECK(distance(machine.place_of_core(0), machine.place_of_core(1)) == Distance::package);
     CHECK(distance(machine.place_of_core(0), machine.place_of_core(2)) == Distance::host);

@@ -22,7 +22,7 @@ std::vector<Rank> to_vector(Ranks ranks) {
     return {ranks.begin(), ranks.end()};
 }
 
-// What the lists by host promise, checked rank by rank.
+// Checks what the lists by host promise, rank by rank.
 void check_consistent(const Placement& placement) {
     Rank counted = 0;
     Rank most = 0;
@@ -118,7 +118,8 @@ TEST_CASE("topo: packed placements follow the cores", "[topo][placement]") {
     const Machine machine = synthetic("package:2 numa:1 l3:1 core:6 pu:1");
     const Placement placement = Placement::packed(machine, 2, 14);
     CHECK(placement.place(7) == Place{0, 1, 1, 1, 7});
-    CHECK(placement.place(12) == Place{0, 0, 0, 0, 0}); // Oversubscribed: around to core 0.
+    // The host is oversubscribed, so places start again at core 0.
+    CHECK(placement.place(12) == Place{0, 0, 0, 0, 0});
     CHECK(placement.place(14) == Place{1, 0, 0, 0, 0});
     CHECK(placement.distance(0, 12) == Distance::core);
     CHECK(placement.distance(0, 5) == Distance::cache);
@@ -127,7 +128,8 @@ TEST_CASE("topo: packed placements follow the cores", "[topo][placement]") {
 }
 
 TEST_CASE("topo: ranks go round over the level they are mapped by", "[topo][mapping]") {
-    const Machine machine = synthetic("package:2 numa:2 l3:2 core:2 pu:1"); // 16 cores.
+    // The machine has 16 cores.
+    const Machine machine = synthetic("package:2 numa:2 l3:2 core:2 pu:1");
     const auto cores = [&](MapBy map_by, Rank hosts, Rank ranks_per_host) {
         const Placement placement = map_ranks(machine, hosts, ranks_per_host, map_by);
         check_consistent(placement);
@@ -167,7 +169,8 @@ TEST_CASE("topo: a placement keeps each place, however regular the hosts are bef
     const std::uint32_t hosts = 1 + random() % 5;
     const std::uint32_t per_host = 1 + random() % 5;
     const std::uint32_t cores = 1 + random() % per_host;
-    const std::uint32_t count = hosts * per_host - random() % per_host; // The last may have fewer.
+    // The last host may have fewer ranks.
+    const std::uint32_t count = hosts * per_host - random() % per_host;
     std::vector<Place> places;
     for (std::uint32_t rank = 0; rank < count; ++rank) {
         places.push_back({.host = rank / per_host, .core = rank % per_host % cores});
@@ -180,7 +183,7 @@ TEST_CASE("topo: a placement keeps each place, however regular the hosts are bef
     const Placement placement(places);
     check_consistent(placement);
     bool same = true;
-    std::map<std::uint32_t, std::uint32_t> numbers; // Of hosts, by first appearance.
+    std::map<std::uint32_t, std::uint32_t> numbers; // The hosts' numbers, by first appearance.
     for (std::uint32_t rank = 0; rank < count; ++rank) {
         Place expected = places[rank];
         expected.host = numbers.try_emplace(expected.host, numbers.size()).first->second;
@@ -210,7 +213,7 @@ TEST_CASE("topo: random placements keep their lists by host", "[topo][placement]
 
 namespace {
 
-/// Of all pairs of ranks of a host.
+/// The distances of all pairs of ranks of a host.
 std::vector<Distance> all_distances(const Placement& placement) {
     std::set<Distance> found;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {

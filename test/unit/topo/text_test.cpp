@@ -1,5 +1,5 @@
-// The text forms of machines and placements: golden text, round trips, and what malformed text is
-// told.
+// The text forms of machines and placements: golden text, round trips, and the messages for
+// malformed text.
 #include <random>
 
 #include "test/support/catch.hpp"

@@ -28,7 +28,7 @@ std::vector<std::byte> data_of(std::uint64_t number, Rank rank) {
                                   static_cast<std::byte>(number * 5 + static_cast<unsigned>(rank)));
 }
 
-/// The looks that it took to see a share; they are bounded by chance alone.
+/// How many looks it takes to see a share; only chance bounds their number.
 unsigned looks_until_seen(LoopbackFabric& fabric, Rank reader, std::uint64_t number, Rank owner) {
     unsigned looks = 1;
     while (flag_slot(fabric, reader).shared(sequence(number), owner, 0) == nullptr &&

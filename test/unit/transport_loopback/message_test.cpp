@@ -16,7 +16,7 @@ constexpr std::size_t kMessages = 8;
 
 } // namespace
 
-// Steps count modulo 2^16, so that two messages of a long collective may have the same one.
+// Steps are counted modulo 2^16, so two messages of a long collective may have the same step.
 TEST_CASE("loopback: messages of one step meet in the order of posting", "[transport][loopback]") {
     const auto delivery = GENERATE(Delivery::immediate, Delivery::reordered, Delivery::synchronous);
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -1,4 +1,4 @@
-// What messages that came early leave for later ones.
+// The memory that early messages leave behind for later ones.
 #include <cstdint>
 #include <memory>
 #include <utility>

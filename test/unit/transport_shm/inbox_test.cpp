@@ -1,4 +1,4 @@
-// The receiving end alone, with a sender that stops wherever it is told to.
+// The receiving end alone, with a sender that stops at any point that the test chooses.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -16,14 +16,14 @@ constexpr std::uint64_t kBytes = 200'000;
 constexpr shm::Help kOffer = {true, true};
 constexpr shm::Help kMappedOffer = {true, false};
 
-/// Both ends are this process; `segment` is the sender's.
+/// Both ends are in this process; `segment` is the sender's.
 struct Pair {
     explicit Pair(const shm::ProcessNumber& number = {}) {
         auto made = shm::Heap::create({std::uint64_t{1} << 26});
         REQUIRE(made.ok());
         heap = std::move(*made);
         shm::PeerReach reach = {segment.data(), {}, &access};
-        if (number.process != 0) { // By which alone the sender is known then.
+        if (number.process != 0) { // Then only its number identifies the sender.
             reach.access = nullptr;
             reach.number = number;
         }
@@ -59,7 +59,7 @@ struct Pair {
 TEST_CASE("a message is declined once its sender is done with what it has claimed ahead") {
     Pair pair;
     std::vector<std::byte> first_target(pair.segment.size());
-    Message first = pair.receive(first_target, 1); // By which the sender offers to copy.
+    Message first = pair.receive(first_target, 1); // With this message the sender offers to copy.
     pair.sender.send_rts(tag_of(first), {0, 1}, first.bytes, kOffer);
     pair.inbox.post(first);
     REQUIRE(first.state == MessageState::done);
@@ -75,7 +75,7 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     REQUIRE(piece);
     pair.access.refuse_reading();
     pair.inbox.drain(Pull::now);
-    CHECK_FALSE(pair.sender.declined()); // The sender may be writing there.
+    CHECK_FALSE(pair.sender.declined()); // The sender may be writing into the buffer.
     pair.sender.cooperative().piece_pushed(piece->length, true);
     pair.inbox.drain(Pull::now);
     CHECK(pair.sender.declined());
@@ -91,7 +91,7 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     CHECK(target == source);
 }
 
-/// A receive into `target`, of which the sender has claimed a piece.
+/// Posts a receive into `target`, of which the sender has claimed a piece already.
 shm::Piece claimed_ahead(Pair& pair, Message& first, Message& message) {
     pair.sender.send_rts(tag_of(first), {0, 1}, first.bytes, kMappedOffer);
     pair.inbox.post(first);
@@ -111,7 +111,7 @@ TEST_CASE(
     const bool lives = GENERATE(false, true);
     shm::ProcessNumber number = shm::own_process_number();
     if (!lives) {
-        number.process = 0x7ffffffe; // Beyond any number.
+        number.process = 0x7ffffffe; // No process has such a number.
     }
     Pair pair(number);
     std::vector<std::byte> first_target(pair.segment.size());

@@ -42,7 +42,8 @@ TEST_CASE("a sender gives pages to the buffers of a message whenever there is ro
         shm::ReadableMemory readable;
         Outbox outbox({lines.get(), buffers->data()}, reverse.get(), shape, bell, heap, readable,
                       shm::PeerReach{}, false, SingleCopyLimits{});
-        for (std::uint32_t i = 0; i < kDepth; ++i) { // The ring is full, of what needs no buffer.
+        // These messages need no buffer, and they fill the ring.
+        for (std::uint32_t i = 0; i < kDepth; ++i) {
             Message message = to_send(line, i);
             REQUIRE(outbox.post(message));
         }

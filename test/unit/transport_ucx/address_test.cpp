@@ -33,7 +33,7 @@ TEST_CASE("ucx address: damaged bytes are refused", "[ucx]") {
     std::string bad = good;
     bad[0] = static_cast<char>(bad[0] + 1);
     CHECK_FALSE(unpack(bad).ok());
-    // A length that reaches beyond everything must not wrap around.
+    // A length that reaches beyond the end of memory must not wrap around.
     bad = good;
     for (std::size_t i = 32; i < 40; ++i) {
         bad[i] = '\xff';

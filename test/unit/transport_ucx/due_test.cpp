@@ -1,4 +1,5 @@
-// What callbacks leave to be done: order, what is found meanwhile, and memory that is kept.
+// Work that callbacks leave to be done later: its order, work that is added meanwhile, and memory
+// that is kept.
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -8,7 +9,7 @@ using ucg::transport::ucx::Due;
 
 namespace {
 
-/// Adds these, takes all, and returns the places at which they were seen.
+/// Adds these items, takes them all, and returns the addresses at which they were seen.
 std::vector<const int*> places(Due<int>& due, int count) {
     for (int i = 0; i < count; ++i) {
         due.add(i);

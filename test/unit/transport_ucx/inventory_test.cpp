@@ -77,9 +77,10 @@ TEST_CASE("ucx inventory: without a transport the failure names the remedy", "[u
 
 TEST_CASE("ucx context: a connection holds 5 ms of a slow link, and of a fast one what it likes",
           "[ucx]") {
-    CHECK(send_buffer_bytes(0) == 0);                   // Not known.
-    CHECK(send_buffer_bytes(1'250'000) == 16 << 10);    // 10 Mbit/s: the least.
-    CHECK(send_buffer_bytes(12'500'000) == 62'500);     // 100 Mbit/s
-    CHECK(send_buffer_bytes(125'000'000) == 208 << 10); // 1 Gbit/s: what everybody is granted.
-    CHECK(send_buffer_bytes(1'250'000'000) == 0);       // 10 Gbit/s
+    CHECK(send_buffer_bytes(0) == 0);                // The rate is not known.
+    CHECK(send_buffer_bytes(1'250'000) == 16 << 10); // 10 Mbit/s get the least size.
+    CHECK(send_buffer_bytes(12'500'000) == 62'500);  // 100 Mbit/s
+    // 1 Gbit/s gets what every process is granted.
+    CHECK(send_buffer_bytes(125'000'000) == 208 << 10);
+    CHECK(send_buffer_bytes(1'250'000'000) == 0); // 10 Gbit/s
 }

@@ -1,5 +1,5 @@
 // The short lane where it connects endpoint to endpoint: its steps between two interfaces of one
-// process, and what a worker makes of bytes that no worker sends.
+// process, and how a worker handles bytes that no worker sends.
 #include <array>
 #include <cstring>
 #include <random>
@@ -67,7 +67,7 @@ bool greet(End& from, uct_ep_h endpoint, End& to) {
     return to.notices == before + 1;
 }
 
-/// UCX has no mercy with who gets an active message that he does not expect.
+/// Installs handlers for any active message, since UCX does not tolerate one without a handler.
 void take_any(ucp_worker_h worker) {
     for (const unsigned id : {kUcpData, kUcpControl}) {
         ucp_am_handler_param_t parameters{};
@@ -133,22 +133,23 @@ TEST_CASE("ucx lane: what cannot be an endpoint of the peer's is not taken", "[u
     other.lanes[0].transport = "rc_mlx5";
     CHECK_FALSE(takes(offer, other));
     other = a.address;
-    other.place.network += 1; // Another host's loopback.
+    other.place.network += 1; // The other place is another host's loopback.
     CHECK_FALSE(takes(offer, other));
     CHECK(takes(offer, a.address));
 }
 
 TEST_CASE("ucx lane: a worker outlives whatever a peer says about it", "[ucx]") {
     UcxOptions options = between_endpoints();
-    options.close_timeout = std::chrono::milliseconds(50); // Nobody will answer.
+    options.close_timeout = std::chrono::milliseconds(50); // No worker will answer.
     const auto worker = UcxWorker::create(options).value();
-    const std::uint64_t process = GENERATE(1ULL, ~0ULL); // Before and after the worker's.
+    // It is lower or higher than the worker's number.
+    const std::uint64_t process = GENERATE(1ULL, ~0ULL);
     End peer(process);
     take_any(peer.ucp.worker.get());
     const auto group =
         UcxTransport::create(*worker, std::array{5U, 5U}, 0, {"", pack(peer.address)}).value();
     std::byte byte{};
-    transport::Message receive; // So that the worker connects, and offers.
+    transport::Message receive; // The receive makes the worker connect and offer its lane.
     receive.data = &byte;
     receive.bytes = 1;
     receive.peer = 1;
@@ -170,7 +171,8 @@ TEST_CASE("ucx lane: a worker outlives whatever a peer says about it", "[ucx]") 
     REQUIRE(waiting);
     std::mt19937 random(process == 1 ? 1 : 2);
     for (int i = 0; i < 400; ++i) {
-        // Not the two numbers of a port: UCX asks anybody who listens there.
+        // The endpoint's address keeps its port: UCX would connect to any process that listens at
+        // another one.
         LaneOffer offer{random() % 3 == 0 ? random() : 0, random() % 3 == 0 ? random() : 0, ours};
         std::string payload = random() % 2 == 0 ? pack(offer) : ours;
         if (random() % 2 == 0) {

@@ -65,7 +65,8 @@ TEST_CASE("ucx lines: a line whose bytes come in any order counts when all are t
     std::mt19937 random(2);
     for (std::uint32_t i = 0; i < 2000; ++i) {
         Line line = line_of(random, i);
-        if (i % 3 == 0) { // As many collectives in a row: all but the sequence is as a lap before.
+        // After as many collectives in a row, all but the sequence is as it was a lap before.
+        if (i % 3 == 0) {
             line = Line{};
             line.envelope.sequence = i;
         }
@@ -101,10 +102,10 @@ TEST_CASE("ucx lines: counts that cannot be change nothing", "[ucx]") {
         writer.advance();
     }
     CHECK_FALSE(writer.has_room());
-    writer.acknowledge(kLinesPerRing + 1); // More than were sent.
+    writer.acknowledge(kLinesPerRing + 1); // These are more than were sent.
     CHECK_FALSE(writer.has_room());
     writer.acknowledge(2);
-    writer.acknowledge(1); // Late.
+    writer.acknowledge(1); // This one comes late.
     writer.advance();
     CHECK(writer.has_room());
     writer.advance();

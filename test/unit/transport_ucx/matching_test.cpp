@@ -19,7 +19,7 @@ Message receive(std::uint32_t sequence, std::uint16_t step, std::uint8_t channel
     return message;
 }
 
-/// A link's relation to its peer is not looked at by what is tested here.
+/// What is tested here does not look at a link's relation to its peer.
 struct Fixture {
     Group group;
     Link link{group, 1, 5, *reinterpret_cast<Peer*>(&group)};
@@ -38,7 +38,7 @@ TEST_CASE("ucx matching: a fifo gives back by key, in order among equals", "[ucx
     CHECK(fifo.take({1, 0, 1}) == &messages[3]);
     CHECK(fifo.take({1, 0, 0}) == &messages[0]);
     CHECK(fifo.take({1, 0, 0}) == &messages[4]);
-    // The last one was taken: the list must go on growing at its new end.
+    // The last message was taken, so the list must go on growing at its new end.
     fifo.push(messages[0]);
     CHECK(fifo.pop() == &messages[1]);
     CHECK(fifo.pop() == &messages[2]);
@@ -80,7 +80,7 @@ TEST_CASE("ucx matching: a receiver's word that it is ready serves one message",
     CHECK_FALSE(at.link.take_ready(one).has_value());
     at.link.note_ready(one, 10000);
     at.link.note_ready(other, 20000);
-    at.link.note_ready(other, 20000); // As after a connection that was made again.
+    at.link.note_ready(other, 20000); // The same happens after a connection that was made again.
     CHECK(at.link.take_ready(other) == 20000);
     CHECK_FALSE(at.link.take_ready(other).has_value());
     CHECK(at.link.take_ready(one) == 10000);
@@ -117,7 +117,7 @@ TEST_CASE("ucx matching: what an eager message costs", "[ucx]") {
     CHECK(credit_cost(kEarlyShortBytes) == kEarlyBytes);
     CHECK(credit_cost(kEarlyShortBytes + 1) == kEarlyBytes + kEarlyShortBytes + 1);
     CHECK(credit_cost(8192) == kEarlyBytes + 8192);
-    // Most ranks of a gather or a reduction only send.
+    // In a gather or a reduction most ranks only send.
     const UcxOptions options;
     CHECK(options.window_bytes / credit_cost(8) > 1000);
     CHECK(options.window_bytes >= 2 * credit_cost(options.eager_bytes));

@@ -20,7 +20,8 @@ rlim_t open_now() {
     return static_cast<rlim_t>(fd);
 }
 
-/// What a process with that limit answers to `ask`. Descriptors: so many more than there are now.
+/// The answer of a process with that limit to `ask`. For descriptors the limit counts those that
+/// are open now in addition.
 template <typename Ask>
 test::RankResult limited(int resource, rlim_t value, Ask ask) {
     return test::fork_ranks(1, 20s, [&](const test::ForkedRank&) -> std::string {
@@ -30,7 +31,7 @@ test::RankResult limited(int resource, rlim_t value, Ask ask) {
     })[0];
 }
 
-/// Empty when UCX is refused for want of room, and for a reason that names `remedy`.
+/// Empty if UCX is refused for want of room, with a reason that names `remedy`.
 std::string refused(const std::string& remedy) {
     const auto worker = transport::ucx::UcxWorker::create({});
     if (worker.ok()) {
@@ -70,7 +71,7 @@ TEST_CASE("transport/ucx: no room, no UCX, and the limit is named", "[ucx][limit
 
 TEST_CASE("transport/ucx: limits with just enough room do not count", "[ucx]") {
     const Room room;
-    // Some above the lowest free number are taken: the line to the parent, the output.
+    // Some numbers above the lowest free one are in use: the line to the parent, and the output.
     constexpr rlim_t kTaken = 8;
     CHECK(limited(RLIMIT_NOFILE, room.descriptors + kTaken, [] {
               return std::string(find_room().message());

@@ -23,7 +23,7 @@ std::unique_ptr<UcxWorker> make_worker(bool short_lane = true, double lane_overh
     return std::move(*worker);
 }
 
-/// What the two ends of a message come to.
+/// The outcome at both ends of a message.
 struct Outcome {
     MessageState sent;
     MessageState received;
@@ -31,7 +31,7 @@ struct Outcome {
     Status receiver;
 };
 
-/// Two workers of this process over TCP: one sends what the other does not expect.
+/// Two workers of this process over TCP: one sends a message that does not fit the other's receive.
 Outcome disagree(Message send, Message receive, bool receives_first) {
     const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
     const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
@@ -47,12 +47,12 @@ Outcome disagree(Message send, Message receive, bool receives_first) {
     receive.peer = 0;
     receive.direction = Direction::recv;
     (receives_first ? second : first)->post({receives_first ? &receive : &send, 1});
-    for (int i = 0; i < 100; ++i) { // The other hears of it, or not yet.
+    for (int i = 0; i < 100; ++i) { // The other end may have heard of it by then, or not yet.
         first->progress();
         second->progress();
     }
     (receives_first ? first : second)->post({receives_first ? &send : &receive, 1});
-    // Sockets: a kernel that is busy with others may take seconds for a connection.
+    // The messages go over sockets: when the kernel is busy, a connection may take seconds.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while ((receive.state == MessageState::posted || send.state == MessageState::posted) &&
            std::chrono::steady_clock::now() < deadline) {
@@ -62,7 +62,7 @@ Outcome disagree(Message send, Message receive, bool receives_first) {
     Outcome outcome = {send.state, receive.state, first->status(), second->status()};
     first.reset();
     second.reset();
-    // One process: neither worker can wait for the other in its destructor.
+    // In one process neither worker can wait for the other in its destructor.
     for (int i = 0; i < 10'000'000; ++i) {
         const bool closed = workers[0]->close_progress();
         if (workers[1]->close_progress() && closed) {
@@ -125,7 +125,7 @@ TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]")
 TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are an error",
           "[ucx]") {
     const auto [sent, expected] =
-        GENERATE(std::pair{4, 5}, std::pair{20000, 20001}, // Eager, over TCP.
+        GENERATE(std::pair{4, 5}, std::pair{20000, 20001}, // These are eager over TCP.
                  std::pair{200000, 200001}, std::pair{200001, 200000}, std::pair{200000, 4},
                  std::pair{4, 200000});
     const bool receives_first = GENERATE(false, true);

@@ -13,7 +13,7 @@ using graph::Request;
 constexpr std::uint64_t kFlagSlotBytes = 8192;
 using Lengths = std::vector<std::uint64_t>;
 
-/// The blocks of a root, with a byte between any two.
+/// Requests of a rooted collective whose blocks lie at the root with a byte between any two.
 std::vector<Request> requests_of(Collective collective, Rank root, const Lengths& lengths,
                                  bool in_place) {
     graph::Blocks blocks{lengths, {}};
@@ -36,7 +36,7 @@ std::vector<Request> requests_of(Collective collective, Rank root, const Lengths
     return requests;
 }
 
-/// By flag slots, proved, with the planner's choice left to itself if `algorithm` is empty.
+/// The schedules by flag slots, proved. If `algorithm` is empty the planner chooses.
 std::vector<graph::Schedule> proved(const std::vector<Request>& requests,
                                     std::string_view algorithm = "flag_slots") {
     const auto count = static_cast<Rank>(requests.size());

@@ -1,5 +1,6 @@
-// The two-level neighbourhood exchange: what goes between hosts, proved for a stencil of 27 points
-// from the edges of all ranks, as their blocks fit the rooms that they have agreed on, or do not.
+// The two-level neighbourhood exchange: which messages go between hosts. It is proved for a stencil
+// of 27 points from the edges of all ranks, with blocks that fit the rooms that ranks have agreed
+// on and with blocks that do not.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -21,12 +22,12 @@ constexpr std::array<Rank, 3> kPowers = {9, 3, 1};
 constexpr Rank kDirections = 27;
 constexpr Rank kNoDirection = 13;
 
-/// -1, 0 or 1.
+/// The step of a direction along one axis: -1, 0 or 1.
 Rank step(Rank direction, std::size_t axis) {
     return direction / kPowers[axis] % 3 - 1;
 }
 
-/// Who is in that direction of `rank`, so many steps away; the grid is periodic.
+/// The rank that is so many steps away from `rank` in that direction; the grid is periodic.
 Rank rank_at(Rank rank, Rank direction, Rank steps) {
     const std::array<Rank, 3> place = {rank / 4, rank / 2 % 2, rank % 2};
     Rank other = 0;
@@ -37,7 +38,7 @@ Rank rank_at(Rank rank, Rank direction, Rank steps) {
     return other;
 }
 
-/// The points of a face, an edge or a corner of a cube of 16, in bytes.
+/// The size in bytes of a face, an edge or a corner of a cube with 16 points along each axis.
 std::uint64_t points(Rank direction) {
     std::uint64_t bytes = 8;
     for (std::size_t axis = 0; axis < kGrid.size(); ++axis) {
@@ -52,7 +53,7 @@ void append(Blocks& blocks, Rank peer, std::uint64_t bytes) {
     blocks.peers.push_back(peer);
 }
 
-/// Of all ranks; without rooms.
+/// The requests of all ranks, without rooms.
 std::vector<Request> stencil(const std::function<std::uint64_t(Rank from, Rank direction)>& bytes) {
     std::vector<Request> requests;
     for (Rank rank = 0; rank < kRanks; ++rank) {
@@ -71,7 +72,7 @@ std::vector<Request> stencil(const std::function<std::uint64_t(Rank from, Rank d
     return requests;
 }
 
-/// Gives each rank the rooms of its host: as long as the blocks of `agreed`.
+/// Gives each rank the rooms of its host, which are as long as the blocks of `agreed`.
 void add_rooms(std::vector<Request>& requests, const std::vector<Request>& agreed,
                const topo::Placement& placement) {
     for (Rank rank = 0; rank < kRanks; ++rank) {
@@ -143,18 +144,19 @@ TEST_CASE("plan: blocks that do not fit their rooms go between their two ranks",
         add_rooms(requests, stencil(usual), placement);
         return messages_between_hosts(facts, requests, kNeighborAlltoallvTwoLevel);
     };
-    // Shorter ones leave gaps, also where there is nothing.
+    // Shorter blocks leave gaps, even where a block is empty.
     CHECK(count([](Rank, Rank direction) { return points(direction) / 2; }) == 8);
     CHECK(count([](Rank from, Rank direction) { return from % 3 == 0 ? points(direction) : 0; }) ==
           8);
-    // One longer block; those of one rank, some of which lead to the same few.
+    // In the first case one block is longer than its room; in the second all blocks of one rank
+    // are, some of which lead to the same few ranks.
     CHECK(count([](Rank from, Rank direction) {
               return points(direction) + (from == 5 && direction == 0 ? 1 : 0);
           }) == 9);
     CHECK(count([](Rank from, Rank direction) {
               return from == 5 ? 2 * points(direction) : points(direction);
           }) > 8);
-    CHECK(count([](Rank, Rank) { return 4096; }) > 128); // All.
+    CHECK(count([](Rank, Rank) { return 4096; }) > 128); // All blocks are longer than their rooms.
 }
 
 TEST_CASE("plan: many short messages between hosts are combined, a few long ones are not",
@@ -163,7 +165,7 @@ TEST_CASE("plan: many short messages between hosts are combined, a few long ones
     const cost::Profile profile = cost::default_profile();
     const Facts facts{placement, profile};
     Request request = stencil(usual).front();
-    CHECK(choose(facts, request).name == "linear"); // Nobody has agreed on anything.
+    CHECK(choose(facts, request).name == "linear"); // The ranks have agreed on no rooms.
     request.crossing = {8, 128, 8 * 9 << 10};
     CHECK(choose(facts, request).name == "two_level");
     request.crossing = {8, 8, 8 << 20};

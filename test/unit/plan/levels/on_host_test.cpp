@@ -1,5 +1,5 @@
-// Two-level algorithms whose phases on the hosts go by messages, by flag slots, or out of peers'
-// memory: each way is taken where it costs least, and proved.
+// Two-level algorithms whose phases on the hosts go by messages, by flag slots, or by reading
+// peers' memory: each way is taken where it costs least, and is proved.
 #include <algorithm>
 #include <set>
 
@@ -12,8 +12,8 @@ namespace {
 using graph::Collective;
 using test::Case;
 
-/// What hosts are made of: nothing that is known; two sockets, ranks dealt to them; two packages of
-/// caches of two cores, ranks in their order.
+/// What is known of the hosts: nothing; that they have two sockets, with ranks dealt to them; or
+/// that they have two packages of caches of two cores, with ranks in their order.
 enum class Inside { unknown, sockets, levels };
 
 topo::Placement hosts_of(const std::vector<std::uint32_t>& hosts, Inside inside) {
@@ -54,7 +54,7 @@ std::vector<topo::Placement> placements() {
     return all;
 }
 
-/// On a host bytes of messages are dear, and signals are not.
+/// A profile in which messages on a host cost much for each byte, and signals do not.
 cost::Profile dear_messages() {
     cost::Profile profile = cost::default_profile();
     for (const topo::Distance distance :
@@ -72,7 +72,7 @@ struct Found {
     unsigned proved = 0;
 };
 
-/// Every request of that collective for `bytes`, by two levels.
+/// Proves two-level schedules for every request of that collective with `bytes`.
 void prove_all(const Facts& facts, Collective collective, std::uint64_t bytes, Found& found) {
     const Rank count = facts.placement.rank_count();
     const bool rooted = graph::rooted(collective);
@@ -162,7 +162,8 @@ TEST_CASE("plan: what two-level algorithms share on a host goes by its levels wh
             const Status status = test::prove(facts, "two_level", sample);
             INFO(status.message());
             CHECK(status.ok());
-            std::set<std::pair<Rank, Rank>> looks; // Of whom at whom.
+            // The pairs of a rank and the rank whose flag slot it reads.
+            std::set<std::pair<Rank, Rank>> looks;
             for (Rank rank = 0; rank < kFullest; ++rank) {
                 const graph::Schedule schedule =
                     plan(facts, test::request_of(sample, rank), rank, "two_level").value();
@@ -177,7 +178,8 @@ TEST_CASE("plan: what two-level algorithms share on a host goes by its levels wh
             };
             const auto at_root = std::count_if(looks.begin(), looks.end(), of_root);
             CHECK(at_root > 0);
-            CHECK(at_root < kFullest - 1); // Not everybody's, and not at everybody.
+            // The root neither reads every rank's flag slot nor is read by every rank.
+            CHECK(at_root < kFullest - 1);
         }
     }
 }
@@ -191,7 +193,7 @@ TEST_CASE("plan: nobody reads vectors whose place only their owner knows", "[pla
 }
 
 TEST_CASE("plan: of scratch, only what peers name has to lie in staging memory", "[plan][levels]") {
-    const std::uint64_t bytes = 16 << 20; // More than all staging.
+    const std::uint64_t bytes = 16 << 20; // This is more than all staging memory.
     const topo::Placement placement = hosts_of({0, 0, 0, 0, 1, 1, 1, 1}, Inside::unknown);
     const cost::Profile profile = dear_messages();
     const Facts facts{placement, profile, shared_memory(placement, profile, 1 << 20, false)};

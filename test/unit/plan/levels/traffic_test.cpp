@@ -1,6 +1,6 @@
-// How many bytes go over the links of hosts, counted in the schedules of all ranks by the rows of
-// two levels, and how many must: each host gets once what its ranks lack, or gives once, combined
-// on the host, what others need of it.
+// The bytes that go over the links of hosts, counted in the schedules of all ranks by the two-level
+// rows, against the least number: each host receives once what its ranks lack, or sends once,
+// combined on the host, what other hosts need of it.
 #include <algorithm>
 #include <vector>
 
@@ -30,7 +30,7 @@ LinkBytes all_links(const std::vector<LinkBytes>& links) {
     return sum;
 }
 
-/// By the planner's choice if `algorithm` is empty.
+/// The bytes over each host's link; if `algorithm` is empty the planner chooses.
 std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample,
                                 std::string_view algorithm = "two_level") {
     const topo::Placement& placement = facts.placement;
@@ -48,7 +48,7 @@ std::vector<LinkBytes> links_of(const Facts& facts, const Case& sample,
     return links;
 }
 
-/// All blocks of ranks on other hosts than this.
+/// The bytes of all blocks that belong to ranks on other hosts than this one.
 std::uint64_t blocks_elsewhere(const topo::Placement& placement, const Case& sample,
                                std::uint32_t host) {
     const graph::Request request = request_of(sample, 0);
@@ -62,8 +62,9 @@ std::uint64_t blocks_elsewhere(const topo::Placement& placement, const Case& sam
     return bytes;
 }
 
-/// What a host must give and get, as far as that does not depend on the others' ways: towards a
-/// root and between all only one of both does not.
+/// The bytes that a host must send and receive at least, as far as they do not depend on the way
+/// that the other hosts take. Towards a root, and between all hosts, only one of the two figures is
+/// independent of it.
 LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint32_t host) {
     const bool of_root = placement.host(sample.root) == host;
     const std::uint64_t own = placement.ranks_on(host).size() * sample.bytes;
@@ -81,11 +82,11 @@ LinkBytes least(const topo::Placement& placement, const Case& sample, std::uint3
     }
     case Collective::reduce_scatter:
     case Collective::reduce_scatter_block: return {blocks_elsewhere(placement, sample, host), 0};
-    default: return {}; // None, or that of check_allreduce() and check_scan().
+    default: return {}; // These have no such bound, or check_allreduce() and check_scan() have it.
     }
 }
 
-/// How many messages go from each host to each other one.
+/// How many messages go from each host to each other host.
 std::vector<std::uint64_t> messages_between_hosts(const Facts& facts, const Case& sample) {
     const topo::Placement& placement = facts.placement;
     const std::size_t hosts = placement.host_count();
@@ -102,8 +103,8 @@ std::vector<std::uint64_t> messages_between_hosts(const Facts& facts, const Case
     return messages;
 }
 
-/// Everything that is given is also got, so where each host gives, or gets, no more than it must,
-/// the links together carry the least.
+/// Everything that is sent is also received. So where each host sends, or receives, no more than it
+/// must, all links together carry the least.
 void check_links(const Facts& facts, const Case& sample) {
     const std::vector<LinkBytes> links = links_of(facts, sample);
     std::vector<LinkBytes> must;
@@ -115,8 +116,9 @@ void check_links(const Facts& facts, const Case& sample) {
     CHECK(all_links(links).out == std::max(all_links(must).out, all_links(must).in));
 }
 
-/// On h hosts (h - 1) / h of the vector must go out of each and come in, twice; what is cut at
-/// elements is equal but for one. Few bytes may go in fewer steps, at most to each host.
+/// On h hosts, (h - 1) / h of the vector must leave each host and enter it, twice; parts that are
+/// cut at elements differ by one element at most. Few bytes may go in fewer steps, with at most one
+/// vector to each other host.
 void check_allreduce(const Facts& facts, const Case& sample, bool long_vector) {
     const std::uint64_t hosts = facts.placement.host_count();
     const std::uint64_t least = 2 * (hosts - 1) * sample.bytes;
@@ -125,8 +127,8 @@ void check_allreduce(const Facts& facts, const Case& sample, bool long_vector) {
     CHECK(sum <= (long_vector ? least : hosts * (hosts - 1) * sample.bytes));
 }
 
-/// From each host to the next must go a vector. In doubling steps each host gets one for each of
-/// them; what is long goes by another row, along the chain.
+/// One vector must go from each host to the next. In doubling steps each host receives one vector
+/// for each step; long vectors go by another row, along the chain.
 void check_scan(const Facts& facts, const Case& sample, bool long_vector) {
     const std::uint64_t hosts = facts.placement.host_count();
     const std::uint64_t least = (hosts - 1) * sample.bytes;
@@ -168,7 +170,8 @@ TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][
                               shared_memory(placement, profile, kStaging, false, kFlagSlots)};
             for (const Algorithm& row : algorithms()) {
                 if (row.name == "two_level" &&
-                    row.collective != Collective::neighbor_alltoallv) { // neighbors_test.cpp
+                    // neighbors_test.cpp has this one.
+                    row.collective != Collective::neighbor_alltoallv) {
                     check_row(facts, row.collective, 64, 0);
                     check_row(facts, row.collective, kLong, 0);
                     check_row(facts, row.collective, kLong,

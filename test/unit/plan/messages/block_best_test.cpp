@@ -10,7 +10,7 @@ namespace {
 using graph::Collective;
 using graph::OpKind;
 
-/// What one rank sends and receives.
+/// The bytes that one rank sends and receives.
 struct Bytes {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
@@ -54,7 +54,8 @@ TEST_CASE("plan: an allreduce by blocks sends less than two vectors, whatever th
 }
 
 TEST_CASE("plan: a broadcast by blocks brings each byte once to each rank", "[plan][blocks]") {
-    for (const Prices prices : kPrices) { // Rounds of pairs, of eight, and a ring.
+    // These prices lead to rounds of pairs, to rounds of eight, and to a ring.
+    for (const Prices prices : kPrices) {
         const cost::Profile profile = profile_for(prices);
         for (Rank count = 2; count <= 33; ++count) {
             for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{64} << 10}) {

@@ -13,11 +13,11 @@
 namespace ucg::plan {
 namespace {
 
-/// Empty if the member does what it should, given what its partners do.
+/// What the member does wrong, given what its partners do; empty if nothing.
 std::string complaint_about(Rank count, Rank index) {
     const auto rounds = static_cast<int>(circulant_round_count(count));
     const CirculantPhase own(count, index);
-    std::set<int> had; // In this phase; and the one of the last phase that is not repeated in it.
+    std::set<int> had; // These came in this phase; `firsts` are sent before they come.
     std::set<int> firsts;
     for (int k = 0; k < rounds; ++k) {
         const CirculantPhase::Round& round = own.rounds()[static_cast<std::size_t>(k)];
@@ -46,7 +46,7 @@ std::string complaint_about(Rank count, Rank index) {
     if (current != 1 || had.contains(base - rounds) || *had.begin() < -rounds) {
         return "a phase does not bring all blocks";
     }
-    firsts.erase(base - rounds); // It came in the phase before.
+    firsts.erase(base - rounds); // This block came in the phase before.
     return firsts.empty() ? "" : "a block is sent before it has come";
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("plan: every member of a circulant graph has what it sends", "[plan][c
 
 namespace {
 
-/// `build`(builder, team, request) makes one rank's schedule.
+/// Proves the schedules that `build`(builder, team, request) makes for each rank.
 template <typename Build>
 std::string verdict(const test::Case& sample, Build build) {
     std::vector<graph::Schedule> schedules;

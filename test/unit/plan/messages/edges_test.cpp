@@ -1,4 +1,4 @@
-// Blocks between two ranks: those that cost less to copy than a message does go together.
+// Blocks between two ranks: those that cost less to copy than a message costs are sent together.
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using graph::OpKind;
 
-/// Between ranks 0 and 1, one way, in this order, with a gap behind each.
+/// A request for edges from rank 0 to rank 1, in this order, with a gap behind each block.
 graph::Request edges_of(Rank rank, std::span<const std::uint64_t> lengths) {
     graph::Request request;
     request.collective = graph::Collective::neighbor_alltoallv;
@@ -24,7 +24,7 @@ graph::Request edges_of(Rank rank, std::span<const std::uint64_t> lengths) {
     return request;
 }
 
-/// The lengths of the messages between them, which both have in one order.
+/// The lengths of the messages between the two ranks, which both must have in the same order.
 std::vector<std::uint64_t> messages_of(const Facts& facts,
                                        const std::vector<std::uint64_t>& lengths) {
     std::vector<std::uint64_t> sent;

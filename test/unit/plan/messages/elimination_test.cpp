@@ -1,5 +1,5 @@
 // 3-2 eliminations: both ends of every message name each other, and no member waits for more than
-// ceil(log2 count) messages one after the other.
+// ceil(log2 count) messages in a row.
 #include <algorithm>
 #include <bit>
 
@@ -17,7 +17,7 @@ std::vector<Elimination> members(Rank count) {
     return list;
 }
 
-/// When each member has what it waits for, in messages, if all begin at 0.
+/// When each member has all that it waits for, counted in messages, if all begin at 0.
 std::vector<unsigned> finish_times(Rank count) {
     const std::vector<Elimination> list = members(count);
     std::vector<unsigned> now(list.size(), 0);

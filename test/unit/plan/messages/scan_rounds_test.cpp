@@ -26,7 +26,7 @@ TEST_CASE("plan: rounds of a scan take a host's link as soon as ranks reach beyo
     REQUIRE(bytes_ns > 0);
 
     CHECK(rounds_before_ns(link, 0, kBytes) == 0);
-    // One rank of four sends to another host, then two, then all.
+    // In the first round one rank of four sends to another host, then two do, then all.
     CHECK(rounds_before_ns(link, 1, kBytes) == Approx(fixed_ns + 0.25 * bytes_ns));
     CHECK(rounds_before_ns(link, 2, kBytes) == Approx(2 * fixed_ns + 0.75 * bytes_ns));
     CHECK(rounds_before_ns(link, 3, kBytes) == Approx(3 * fixed_ns + 1.75 * bytes_ns));

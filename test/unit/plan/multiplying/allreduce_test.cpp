@@ -1,4 +1,5 @@
-// Recursive multiplying by every schedule there is for small groups: proved, priced, chosen.
+// Recursive multiplying with every schedule that small groups have: each one is proved, priced and
+// chosen.
 #include "test/support/catch.hpp"
 #include "test/unit/plan/proof.hpp"
 #include "tools/ucg_plan/multiplying_enumeration.hpp"
@@ -20,7 +21,7 @@ Status prove(const MultiplyingSchedule& schedule, const Case& sample) {
     return prove(facts, name, sample);
 }
 
-/// Not commutative is the stricter proof; in place and not in turn.
+/// Proves one schedule for an operator that does not commute, which is the stricter proof.
 void prove_one(const MultiplyingSchedule& schedule, Rank count, bool in_place) {
     const Case sample{graph::Collective::allreduce, count, 0, 16, 8, in_place, false};
     const Status status = prove(schedule, sample);
@@ -109,7 +110,8 @@ TEST_CASE("multiplying: latency alone asks for few large phases", "[multiplying]
     CHECK(to_text(chosen(7, Prices::wide_trees)) == "a7");
     CHECK(to_text(chosen(31, Prices::wide_trees)) == "a31");
     CHECK(to_text(chosen(1'000'003, Prices::wide_trees)).front() == 'm');
-    CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 2); // As 1,000,000 has.
+    // The schedule for 1,000,000 ranks has as many phases.
+    CHECK(chosen(1'000'003, Prices::wide_trees).phases.size() == 2);
 }
 
 TEST_CASE("multiplying: rounds of a dissemination have a base each", "[multiplying][proof]") {

@@ -1,4 +1,4 @@
-// The choice among schedules of recursive multiplying against the cheapest of all that there are.
+// The chosen schedule of recursive multiplying against the cheapest of all schedules.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -26,7 +26,7 @@ struct Model {
     double reduce_per_byte_ns = 0;
 };
 
-/// Where o is 0, L + g - G is the alpha_p + alpha_r of the pipelining postal model and g alpha_r.
+/// Where o is 0, L + g - G stands for the postal model's alpha_p + alpha_r, and g for its alpha_r.
 constexpr Model kModels[] = {
     {"pipelining postal, as in section 6.2", {500, 0, 100, 0.4}, 10, 0},
     {"pipelining postal, alpha_p / alpha_r = 100", {10'100, 0, 100, 0}, 0, 0},
@@ -58,9 +58,9 @@ double cheapest_ns(const Link& link, Rank count, std::uint64_t bytes, PriceNs&& 
     return best_ns;
 }
 
-/// The least sum of phases for all counts up to a limit. As it is a sum, the cheapest inside of a
-/// collapse is the cheapest of its own; of the products of as many ranks that begin and end alike,
-/// the cheapest serves each remainder.
+/// The least sum of phases for all counts up to a limit. Since the price is a sum, the cheapest
+/// schedule within a collapse is the cheapest for its number of ranks; and of all products of as
+/// many ranks with the same first and last phase, the cheapest serves each remainder.
 class Cheapest {
   public:
     Cheapest(const Link& link, std::uint64_t bytes, Rank count_max)
@@ -99,19 +99,20 @@ class Cheapest {
         double ns = 0;
     };
 
-    /// Not the first phase of all, which these models price alike.
+    /// The price of a phase that is not the first one of a schedule. These models price all later
+    /// ones alike.
     double later_ns(const Phase& phase) const {
         const MultiplyingSchedule pair = {{factor_phase(2), phase}};
         return sum_of_phases_ns(link_, pair, bytes_) -
                sum_of_phases_ns(link_, {{factor_phase(2)}}, bytes_);
     }
 
-    /// All products that come to `count`, with each choice of the first and the last.
+    /// Finds all products that come to `count`, with each choice of the first and the last phase.
     void find_products(Rank count) {
         std::map<std::pair<Rank, Rank>, double> ends;
         const auto visit = [&](const MultiplyingSchedule& schedule) {
             if (schedule.phases.front().kind != PhaseKind::factor) {
-                return false; // The products come first.
+                return false; // The search visits the products first.
             }
             const double ns = sum_of_phases_ns(link_, schedule, bytes_);
             inside(count) = std::min(inside(count), ns);
@@ -145,8 +146,8 @@ class Cheapest {
         }
     }
 
-    /// What `joining` members more in each group of a merge cost; longer reductions may cost more
-    /// for each operand.
+    /// The price of `joining` more members in each group of a merge. Longer reductions may cost
+    /// more for each operand.
     double join_ns(Rank base, Rank joining) {
         double& ns = joins_ns_[static_cast<std::size_t>(base) * products_.size() +
                                static_cast<std::size_t>(joining)];
@@ -156,7 +157,7 @@ class Cheapest {
         return ns;
     }
 
-    /// The same of those who are told.
+    /// The same for the members of an inverse merge that receive the result only.
     double part_ns(Rank base, Rank told) {
         double& ns = parts_ns_[static_cast<std::size_t>(base) * products_.size() +
                                static_cast<std::size_t>(told)];
@@ -170,7 +171,8 @@ class Cheapest {
 
     const Link& link_;
     std::uint64_t bytes_;
-    std::vector<double> joins_ns_; ///< By base and how many join; below 0: not known yet.
+    /// The index is the base and how many join; a value below 0 is not known yet.
+    std::vector<double> joins_ns_;
     std::vector<double> parts_ns_;
     std::vector<std::vector<Product>> products_;
     std::vector<double> inside_ns_; ///< Without a collapse.
@@ -205,7 +207,7 @@ void compare_all(Rank count_max, const std::vector<Rank>& samples) {
     }
 }
 
-/// The choice against all schedules, each priced rank by rank.
+/// Compares the choice with all schedules, each of them priced rank by rank.
 void compare_by_rank(Rank first, Rank last) {
     const auto price_ns = [](const Link& link, const MultiplyingSchedule& schedule,
                              std::uint64_t bytes) {
@@ -225,7 +227,7 @@ void compare_by_rank(Rank first, Rank last) {
     }
 }
 
-/// By the recursion H(n) = sum of H(d) over the divisors d < n.
+/// Computed by the recursion H(n) = sum of H(d) over the divisors d < n.
 std::vector<std::uint64_t> ordered_factorizations(Rank count_max) {
     std::vector<std::uint64_t> counts(static_cast<std::size_t>(count_max) + 1, 0);
     counts[1] = 1;
@@ -261,7 +263,8 @@ TEST_CASE("multiplying: as many schedules are enumerated as there are", "[multip
     std::vector<std::uint64_t> inside = products;
     for (std::size_t count = 2; count <= kMost; ++count) {
         for (std::size_t product = 4; product < count; ++product) {
-            inside[count] += products[product] - 1; // Those of one factor have no two ends.
+            // Products of a single factor are left out, since they have no two ends.
+            inside[count] += products[product] - 1;
         }
     }
     for (Rank count = 2; count <= kMost; ++count) {

@@ -1,4 +1,5 @@
-// The language of recursive multiplying: text, value, and for how many ranks it is.
+// The notation of recursive multiplying: its text, its value, and the number of ranks that it is
+// for.
 #include <string>
 
 #include "test/support/catch.hpp"

@@ -1,5 +1,5 @@
-// Alltoall without contention: proved on random clusters, in both variants, with blocks of any
-// length; chosen where the links are what limits.
+// Alltoall without contention: it is proved on random clusters, in both variants, with blocks of
+// any length, and it is chosen where the links are the limit.
 #include <random>
 
 #include "test/support/catch.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using graph::Collective;
 
-/// A cluster with 1 to `ranks_max` ranks on each machine, in any order.
+/// A random cluster with 1 to `ranks_max` ranks on each machine, in any order.
 struct Site {
     Site(std::mt19937_64& random, std::uint32_t switches, std::uint32_t machine_count,
          std::uint32_t ranks_max)
@@ -154,7 +154,8 @@ TEST_CASE("plan: alltoallv is chosen by what ranks have agreed that blocks have"
     const Result<graph::Schedule> long_one = plan(facts, request, 0);
     REQUIRE(long_one.ok());
     request.bytes = 128 << 10;
-    CHECK(*plan(facts, request, 0) == *long_one); // Whatever is agreed, the lengths are the own.
+    // Whatever the ranks agree on, the lengths in the schedule are the rank's own.
+    CHECK(*plan(facts, request, 0) == *long_one);
 }
 
 TEST_CASE("plan: on one switch, and there alone, aapc lets a link carry several messages",

@@ -36,7 +36,7 @@ TEST_CASE("plan: a vector is cut into blocks of whole units that hold all of it"
 
 TEST_CASE("plan: runs of a cut vector are as those of the blocks one by one", "[plan][blocks]") {
     constexpr Rank kCount = 7;
-    const BlockMap cut = BlockMap::cut(vector_of(40), kCount, 8); // Two are empty.
+    const BlockMap cut = BlockMap::cut(vector_of(40), kCount, 8); // Two of the blocks are empty.
     std::vector<graph::Slice> slices;
     for (Rank i = 0; i < kCount; ++i) {
         slices.push_back(cut.block(i));

@@ -15,7 +15,7 @@ TEST_CASE("plan: a tree is as deep as its count has digits", "[plan][cost]") {
 
 TEST_CASE("plan: segments are multiples of elements, from a cache line to the vector",
           "[plan][cost]") {
-    // 64 segments of 1000 bytes cost as much in fixed parts as the filling of the pipeline.
+    // The fixed parts of 64 segments of 1000 bytes cost as much as filling the pipeline does.
     CHECK(pipeline_segment(64000, 65, 1000, 64, 1) == 128);
     CHECK(pipeline_segment(64000, 65, 0, 1, 8) == 64);
     CHECK(pipeline_segment(64000, 2, 1e12, 1, 8) == 64000);
@@ -92,13 +92,13 @@ TEST_CASE("plan: long messages on a host cost one copy, and more if they were ju
                           .written_per_byte_ns = 0.02,
                           .bytes_min = 1 << 20};
     for (cost::CacheRates& rates : profile.memory.caches) {
-        rates.copy_per_byte_ns = 0.015; // No copy is faster, by the kernel neither.
+        rates.copy_per_byte_ns = 0.015; // This is the fastest copy, also for the kernel.
         rates.overwrite_per_byte_ns = 0.018;
     }
     const Link link = host_link({placement, profile});
     const double both_ways_ns = 2 * link.message_ns(0);
     CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.015 * (1 << 20)));
-    // What is passed on was received where its reader had it last.
+    // A message that is passed on was received before, so it lies where its reader last had it.
     CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.023 * (1 << 20)));
     CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
     profile.memory.cma.permitted = false;
@@ -136,7 +136,8 @@ TEST_CASE("plan: across hosts a root that sends much is as dear as a long path",
     const topo::Placement hosts = topo::Placement::regular(4, 1);
     const Link network = leader_link({hosts, profile});
     CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.busy_ns(8)));
-    // To a root more is under way: the third of three in a row, where from a root it is the second.
+    // Towards a root the price is that of the third collective in a row, from a root that of the
+    // second.
     CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * 8 * network.byte_ns()));
     CHECK(network.relays_before_ns(3, 8) == Approx(2 * network.sends_before_ns(3, 8)));
     const topo::Placement one_host = topo::Placement::regular(1, 4);

@@ -8,7 +8,7 @@
 namespace ucg::plan {
 namespace {
 
-/// Whole numbers, which floating point adds exactly.
+/// Prices in whole numbers, which floating point adds exactly.
 struct Steps {
     bool overlaps = true;
     double pushed_ns = 0;
@@ -22,7 +22,7 @@ struct Steps {
     static std::size_t level(std::int64_t /*span*/) { return 0; }
 };
 
-/// How many members the subtree of the one at `index` has.
+/// How many members the subtree below the member at `index` has, itself included.
 Rank members_of(Rank count, Rank index, unsigned radix) {
     Rank members = 1;
     const KnomialNode node(count, 0, index, radix);
@@ -32,7 +32,7 @@ Rank members_of(Rank count, Rank index, unsigned radix) {
     return members;
 }
 
-/// Member by member.
+/// The price downwards, computed member by member.
 double down_ns(Rank count, Rank index, unsigned radix) {
     const KnomialNode node(count, 0, index, radix);
     double sent_ns = 0;
@@ -75,12 +75,14 @@ TEST_CASE("plan: a tree costs what its longest path does, member by member", "[p
 }
 
 TEST_CASE("plan: a receiver takes messages that do not overlap one by one", "[plan][knomial]") {
-    // From 1: 3 + 110; from 2, which has taken what 3 sent by then: 120 behind that.
+    // The message from 1 ends at 3 + 110. 2 has by then taken what 3 sent, and its own takes 120
+    // after that.
     CHECK(KnomialPrice(2, Steps{false, 0}).up_ns(4) == 3 + 110 + 1 + 120 + 1);
-    // 1 has copied 3 of 60 when the root comes to it, and each a half of the rest: 31.5. Then 2,
-    // which has taken what 3 sent in the same way, begins with the root.
+    // 1 has copied 3 of 60 when the root starts to copy with it, and each copies a half of the
+    // rest: 31.5. Then 2, which has taken what 3 sent in the same way, begins together with the
+    // root.
     CHECK(KnomialPrice(2, Steps{false, 60}).up_ns(4) == 31.5 + 1 + 120 + 1);
-    // Of three, 2 has nothing to wait for: it has copied 32.5.
+    // With three members, 2 has nothing to wait for: it has copied 32.5.
     CHECK(KnomialPrice(2, Steps{false, 60}).up_ns(3) == 32.5 + 27.5 / 2 + 1);
 }
 

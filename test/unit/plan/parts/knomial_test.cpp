@@ -22,7 +22,8 @@ TEST_CASE("plan: the binomial tree of eight", "[plan][knomial]") {
 TEST_CASE("plan: a wider tree rooted elsewhere", "[plan][knomial]") {
     const KnomialNode root(10, 7, 7, 3);
     CHECK(root.parent() == kNoRank);
-    CHECK(children(root) == std::vector<Rank>{8, 9, 0, 3, 6}); // Numbers 1, 2, 3, 6, 9.
+    // These have the numbers 1, 2, 3, 6 and 9.
+    CHECK(children(root) == std::vector<Rank>{8, 9, 0, 3, 6});
     CHECK(root.levels() == 3);
     CHECK(KnomialNode(10, 7, 3, 3).parent() == 7);
     CHECK(children(KnomialNode(10, 7, 3, 3)) == std::vector<Rank>{4, 5});

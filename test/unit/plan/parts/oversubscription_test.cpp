@@ -8,7 +8,8 @@ namespace {
 
 constexpr Rank kRanks = 8;
 
-/// Eight ranks of one cache that reach one another's memory, on `8 / ranks_per_cpu` processors.
+/// Eight ranks that share a cache and reach one another's memory, on `8 / ranks_per_cpu`
+/// processors.
 class Host {
   public:
     explicit Host(double ranks_per_cpu) : ranks_per_cpu_(ranks_per_cpu) {}
@@ -70,7 +71,7 @@ TEST_CASE("plan: in processor time nobody waits, and caches serve all ranks of a
     const Link small = link.at_work(facts, 4096);
     CHECK(small.message_ns(8) < link.message_ns(8));
     CHECK(small.relay_ns(8) == small.message_ns(8));
-    // Two MiB of cache hold a buffer of one rank, and not those of four.
+    // Two MiB of cache hold the buffer of one rank, and not those of four.
     const Link large = link.at_work(facts, 1 << 20);
     CHECK(large.copy_ns(1 << 20) > 2 * small.copy_ns(1 << 20));
     CHECK(large.message_ns(1 << 20) > small.message_ns(1 << 20));
@@ -85,7 +86,7 @@ TEST_CASE("plan: where ranks share processors, less work in all beats shorter pa
     constexpr std::uint64_t kBytes = 256 << 10;
     const Host alone(1);
     const Host oversubscribed(4);
-    // Each rank copies and combines the vector three times, or once.
+    // By the one algorithm each rank copies and combines the vector three times, by the other once.
     const auto ratio = [&](const Host& host) {
         return host.cost_ns(Collective::allreduce, "recursive_doubling", kBytes) /
                host.cost_ns(Collective::allreduce, "tiled_naive", kBytes);

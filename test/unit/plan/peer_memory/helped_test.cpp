@@ -1,4 +1,4 @@
-// When ranks help one another, unasked.
+// When ranks help one another although the user has not asked for it.
 #include <algorithm>
 
 #include "test/support/catch.hpp"
@@ -12,7 +12,7 @@ TEST_CASE("plan: ranks help one another where that costs hardly more", "[plan][h
     const cost::Profile& profile = cost::default_profile();
     const Facts facts = {placement, profile,
                          shared_memory(placement, profile, 1 << 20, true, 4096, true), 1};
-    bool is_dearer = false; // Somewhere.
+    bool is_dearer = false; // It must be so somewhere.
     for (const Collective collective :
          {Collective::bcast, Collective::reduce, Collective::allreduce, Collective::allgather,
           Collective::alltoall}) {

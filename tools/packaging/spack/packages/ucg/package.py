@@ -5,11 +5,11 @@ import pathlib
 from spack.package import *
 
 try:
-    from spack_repo.builtin.build_systems.meson import MesonPackage  # From Spack 1.0 on.
+    from spack_repo.builtin.build_systems.meson import MesonPackage  # For Spack from 1.0 on.
 except ImportError:
-    pass  # Before, spack.package has it.
+    pass  # In earlier versions spack.package has it.
 
-# Variants that are an option of the same name, by its type in meson_options.txt.
+# Variants that are options of the same name, by their types in meson_options.txt.
 FEATURES = ("heap", "ompi", "pmix", "simgrid", "tests")
 BOOLEANS = ("perf", "tools")
 
@@ -17,7 +17,7 @@ BOOLEANS = ("perf", "tools")
 class Ucg(MesonPackage):
     """A collective library for MPI stacks, native to UCX, with a component for Open MPI."""
 
-    # The clone that this recipe lies in: what is committed there is built.
+    # The clone that contains this recipe: the committed sources are built.
     git = f"file://{pathlib.Path(__file__).resolve().parents[5]}"
 
     license("BSD-3-Clause")
@@ -46,8 +46,8 @@ class Ucg(MesonPackage):
     depends_on("ucx@1.13:")
     depends_on("cli11@2.1:", when="+tools")
 
-    # With the headers that components are built with (configure --with-devel-headers), which
-    # Spack's own build of it leaves out: an external one, as of a distribution.
+    # Open MPI must have the headers for building components (configure --with-devel-headers).
+    # Spack's own build leaves them out, so an external one is needed, such as a distribution's.
     depends_on("openmpi@4.1,5.0,6", when="+ompi")
     depends_on("pmix", when="+ompi ^openmpi@5:")
     depends_on("pmix@4.2:", when="+pmix")
@@ -62,7 +62,7 @@ class Ucg(MesonPackage):
     conflicts("platform=windows", msg="shared memory is Linux's")
 
     def meson_args(self):
-        """What meson_options.txt calls the variants."""
+        """The names of the variants in meson_options.txt."""
 
         def option(name, chosen, other):
             return f"-D{name}={chosen if self.spec.satisfies(f'+{name}') else other}"
@@ -74,7 +74,8 @@ class Ucg(MesonPackage):
         ]
 
     def setup_run_environment(self, env):
-        """Open MPI looks for components in its own folder, and UCG's lies in its prefix."""
+        """Open MPI looks for components in its own folder, but UCG's component is in UCG's
+        prefix."""
         if self.spec.satisfies("+ompi"):
             series = self.spec["openmpi"].version.up_to(1)
             own = f"{self.spec['openmpi'].prefix.lib}/openmpi"
