@@ -21,11 +21,11 @@ class FlagSlotCheck {
         for (std::size_t i = 0; i < schedules_.size() && status.ok(); ++i) {
             const Schedule& schedule = schedules_[i];
             if (schedule.flag_slots != schedules_.front().flag_slots) {
-                return failure(
-                    Code::invalid_argument,
-                    "rank {}: takes {} turn of the flag slots, rank 0 does otherwise: it "
-                    "is the same on all ranks",
-                    i, schedule.flag_slots ? "a" : "no");
+                return failure(Code::invalid_argument,
+                               "rank {}: takes {} sequence number of the flag slots, rank 0 does "
+                               "otherwise: it "
+                               "is the same on all ranks",
+                               i, schedule.flag_slots ? "a" : "no");
             }
             status = check_shares(schedule, i);
         }
@@ -87,7 +87,8 @@ class FlagSlotCheck {
             const Slice flag_slot = {0, schedule.flag_slot_bytes, schedule.rank,
                                      BufferKind::flag_slot, Stride::fixed};
             if (!schedule.flag_slots) {
-                return reject(schedule, op, "the collective takes no turn of the flag slots");
+                return reject(schedule, op,
+                              "the collective takes no sequence number of the flag slots");
             }
             if (++shares_[rank] > 1) {
                 return reject(schedule, op, "a rank shares at most once");

@@ -239,7 +239,7 @@ std::string run_all(const Plan& plan, const std::vector<Schedule>& schedules, Ra
 bool names_place(const std::string& message) {
     static const std::regex op("rank [0-9]+.*(op [0-9]+|no op|repeat [0-9]+)");
     static const std::regex header(
-        "rank [0-9]+: ([a-z_]+ is .*|takes (a|no) turn of the flag slots.*|"
+        "rank [0-9]+: ([a-z_]+ is .*|takes (a|no) sequence number of the flag slots.*|"
         "has a flag slot of .*)");
     return std::regex_search(message, op) || std::regex_match(message, header);
 }

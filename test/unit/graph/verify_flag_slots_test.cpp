@@ -126,7 +126,8 @@ TEST_CASE("graph: verify refuses what is no flag slot", "[graph][verify][flag_sl
                   false) == "rank 1, op 0 (copy): flag_slot@0[0:8] is out of reach");
     CHECK(verdict(request(Collective::bcast, 2, 8, 0),
                   "rank flag_slot 8\n share input[0:8]\nrank\n recv from 0 output[0:8]\n", true) ==
-          "rank 1: takes no turn of the flag slots, rank 0 does otherwise: it is the same on all "
+          "rank 1: takes no sequence number of the flag slots, rank 0 does otherwise: it is the "
+          "same on all "
           "ranks");
 }
 
