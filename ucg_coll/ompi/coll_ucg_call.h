@@ -16,6 +16,15 @@
 /** Returns at least `bytes` bytes with undefined contents; NULL when memory is exhausted. */
 void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes);
 
+/** Returns the bytes of memory that `count` elements cover, wherever their extent, which may be
+ *  negative, places them. */
+size_t coll_ucg_covered_bytes(const ompi_datatype_t* type, size_t count);
+/** Returns how many bytes coll_ucg_origin_in() needs. */
+size_t coll_ucg_bytes_for(const ompi_datatype_t* type, size_t count);
+/** Returns the origin of `count` elements in `memory`, which has coll_ucg_bytes_for() bytes. It is
+ *  aligned to a cache line, because displacements from it are what the program has aligned. */
+unsigned char* coll_ucg_origin_in(void* memory, const ompi_datatype_t* type, size_t count);
+
 /** Scratch of more bytes than this, other than vectors, is freed when its call ends. */
 enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
 /** Frees scratch of unusual size, other than vectors. */

@@ -61,6 +61,29 @@ void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace) {
     scratch_free(&workspace->vectors);
 }
 
+/* ------------------------------------------------------------------ elements in scratch */
+
+/** Returns where the last of `count` elements lies, from the origin of the first. */
+static ptrdiff_t last_of(const ompi_datatype_t* type, size_t count) {
+    return 0 != count ? (ptrdiff_t)(count - 1) * coll_ucg_extent(type) : 0;
+}
+
+size_t coll_ucg_covered_bytes(const ompi_datatype_t* type, size_t count) {
+    const ptrdiff_t last = last_of(type, count);
+    return (size_t)(type->super.true_ub - type->super.true_lb) + (size_t)(last < 0 ? -last : last);
+}
+
+size_t coll_ucg_bytes_for(const ompi_datatype_t* type, size_t count) {
+    return coll_ucg_covered_bytes(type, count) + kScratchAlignment;
+}
+
+unsigned char* coll_ucg_origin_in(void* memory, const ompi_datatype_t* type, size_t count) {
+    const ptrdiff_t last = last_of(type, count);
+    const ptrdiff_t lowest = type->super.true_lb + (last < 0 ? last : 0);
+    const uintptr_t origin = (uintptr_t)memory - (uintptr_t)lowest;
+    return (unsigned char*)((origin + kScratchAlignment - 1) & ~(uintptr_t)(kScratchAlignment - 1));
+}
+
 /* ------------------------------------------------------------------ packing */
 
 /** Runs a prepared convertor over all of `bytes` bytes at `packed`. */

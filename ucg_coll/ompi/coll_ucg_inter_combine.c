@@ -9,7 +9,6 @@
 
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
-#include "opal/datatype/opal_datatype.h"
 
 enum {
     kFew = 8,          /**< Most processes of a side. */
@@ -24,10 +23,8 @@ bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes) 
 
 void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
                            size_t elements) {
-    ptrdiff_t gap = 0;
-    const ptrdiff_t span = opal_datatype_span(&type->super, elements, &gap);
-    unsigned char* memory = coll_ucg_scratch_get(scratch, (size_t)span);
-    return NULL != memory ? memory - gap : NULL;
+    void* memory = coll_ucg_scratch_get(scratch, coll_ucg_bytes_for(type, elements));
+    return NULL != memory ? coll_ucg_origin_in(memory, type, elements) : NULL;
 }
 
 ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination) {
@@ -61,13 +58,11 @@ static coll_ucg_edges_t edges_of(const coll_ucg_sides_t* sides,
 }
 
 /** Returns how many bytes apart vectors lie so that they do not overlap: the elements of a vector
- *  may lie between one another, like the columns of a matrix. The result is a multiple of a cache
- *  line. `gap_p`: the offset of a vector's first byte from its origin. */
-static ptrdiff_t stride_of(const ompi_datatype_t* type, coll_ucg_count_t elements,
-                           ptrdiff_t* gap_p) {
-    const ptrdiff_t line = 64;
-    const ptrdiff_t span = opal_datatype_span(&type->super, (size_t)elements, gap_p);
-    return (span + line - 1) / line * line;
+ *  may lie between one another, like the columns of a matrix, or below one another. The result is a
+ *  multiple of a cache line. */
+static ptrdiff_t stride_of(const ompi_datatype_t* type, coll_ucg_count_t elements) {
+    const size_t line = 64;
+    return (ptrdiff_t)((coll_ucg_covered_bytes(type, (size_t)elements) + line - 1) / line * line);
 }
 
 /** Decides where the operands of the other side are to lie: where the result does, if the only
@@ -80,11 +75,11 @@ static ucg_status_t prepare(const coll_ucg_operands_t* operands, coll_ucg_scratc
     if (!operands->receives || is_result) {
         return UCG_OK;
     }
-    ptrdiff_t gap = 0;
-    const ptrdiff_t stride = stride_of(operands->type, operands->elements, &gap);
-    unsigned char* memory =
-        coll_ucg_scratch_get(scratch, (size_t)operands->others * (size_t)stride);
-    *vectors_p = NULL != memory ? memory - gap : NULL;
+    const size_t elements = (size_t)operands->elements;
+    const ptrdiff_t stride = stride_of(operands->type, operands->elements);
+    void* memory = coll_ucg_scratch_get(scratch, (size_t)(operands->others - 1) * (size_t)stride +
+                                                     coll_ucg_bytes_for(operands->type, elements));
+    *vectors_p = NULL != memory ? coll_ucg_origin_in(memory, operands->type, elements) : NULL;
     if (NULL != memory && 0 != operands->length) {
         *combination = (coll_ucg_combination_t){
             .op = operands->op,
@@ -108,11 +103,10 @@ static ucg_status_t open_exchange(coll_ucg_call_t* call, const coll_ucg_edges_t*
         .type = operands->type,
         .is_one = true,
     };
-    ptrdiff_t gap = 0;
     const coll_ucg_edge_blocks_t output = {
         .user = vectors,
         .count = operands->elements,
-        .stride = stride_of(operands->type, operands->elements, &gap),
+        .stride = stride_of(operands->type, operands->elements),
         .type = operands->type,
     };
     return coll_ucg_open_edges(call, edges, &input, &output);

@@ -103,27 +103,7 @@ static ucg_op_t find_native_op(ompi_op_t* op) {
 /* ------------------------------------------------------------------ callbacks */
 
 /** Bytes of operands that the scratch of a reduction holds at once: they should stay in cache. */
-enum { kBatchBytes = 16384, kAlignment = 64 };
-
-/** Returns the offset of the lowest byte of `count` elements from their first element's origin. */
-static ptrdiff_t lowest_byte(const ompi_datatype_t* type, size_t count) {
-    const ptrdiff_t last = (ptrdiff_t)(count - 1) * coll_ucg_extent(type);
-    return type->super.true_lb + (last < 0 ? last : 0);
-}
-
-/** Returns the bytes of memory that `count` elements cover, wherever their extent places them. */
-static size_t covered_bytes(const ompi_datatype_t* type, size_t count) {
-    const ptrdiff_t last = (ptrdiff_t)(count - 1) * coll_ucg_extent(type);
-    return (size_t)(type->super.true_ub - type->super.true_lb) + (size_t)(last < 0 ? -last : last);
-}
-
-/** Returns the origin of `count` elements in scratch, where the program's function finds them. It
- *  is aligned, because displacements from it are what the program has aligned. */
-static unsigned char* origin_in(const coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
-                                size_t count) {
-    const uintptr_t origin = (uintptr_t)scratch->base - (uintptr_t)lowest_byte(type, count);
-    return (unsigned char*)((origin + kAlignment - 1) & ~(uintptr_t)(kAlignment - 1));
-}
+enum { kBatchBytes = 16384 };
 
 /**
  * target = left op right on elements that lie in memory as messages carry them. Open MPI's
@@ -164,8 +144,8 @@ static void reduce_packed(void* arg, const void* left, const void* right, void* 
     const size_t element = type->super.size;
     for (size_t done = 0; done < count; done += reduction->batch) {
         const size_t now = count - done < reduction->batch ? count - done : reduction->batch;
-        unsigned char* lhs = origin_in(&reduction->workspace->left, type, now);
-        unsigned char* rhs = origin_in(&reduction->workspace->right, type, now);
+        unsigned char* lhs = coll_ucg_origin_in(reduction->workspace->left.base, type, now);
+        unsigned char* rhs = coll_ucg_origin_in(reduction->workspace->right.base, type, now);
         (void)coll_ucg_unpack(lhs, now, type, (const unsigned char*)left + done * element);
         (void)coll_ucg_unpack(rhs, now, type, (const unsigned char*)right + done * element);
         ompi_op_reduce(reduction->op, lhs, rhs, now, type);
@@ -180,7 +160,7 @@ static ucg_status_t open_callback(coll_ucg_reduction_t* reduction, ucg_coll_para
     const ptrdiff_t extent = coll_ucg_extent(type);
     const size_t stride = dense ? type->super.size : (size_t)(extent < 0 ? -extent : extent);
     reduction->batch = stride < kBatchBytes ? kBatchBytes / (stride > 0 ? stride : 1) : 1;
-    const size_t bytes = covered_bytes(type, reduction->batch) + kAlignment;
+    const size_t bytes = coll_ucg_bytes_for(type, reduction->batch);
     if (NULL == coll_ucg_scratch_get(&reduction->workspace->right, bytes) ||
         (!dense && NULL == coll_ucg_scratch_get(&reduction->workspace->left, bytes))) {
         return UCG_ERR_NO_MEMORY;
