@@ -1,5 +1,6 @@
-// Flag slots, by which each of several processes shares a few bytes with all the others at once.
-// Each writes its share once, and all the others read it there.
+// Flag slots, by which each of several processes shares a few bytes with all the others at once. A
+// rank's flag slot is a ring of `depth` slots (FlagSlot), one for each of as many sequence numbers;
+// the rank writes each of its shares once, and all the others read it there.
 //
 // Threads: each flag slot has one owner (FlagSlotWriter) and any number of readers, each a process
 // or a thread. Layout (FlagSlotShape): the lines of all flag slots lie together, in memory leased
@@ -34,14 +35,13 @@ namespace ucg::shm {
 /// Longer ones lie in a buffer.
 inline constexpr std::uint64_t kFlagSlotInlineBytes = 32;
 
-/// A share of one rank. One line carries payload and sequence number together: a short share costs
-/// one transfer to each reader. A slot has two lines to itself, since processors fetch lines in
-/// pairs.
+/// One slot of a rank's flag slot, which holds one share. One line carries payload and sequence
+/// number together: a short share costs one transfer to each reader. A slot has two lines to
+/// itself, since processors fetch lines in pairs.
 struct alignas(2 * kCacheLine) FlagSlot {
     std::atomic<std::uint64_t> sequence; ///< t + 1 once the share with number t is there.
-    std::atomic<std::uint64_t>
-        stamp;           ///< Names collective and plan; the flag slot does not look at it.
-    std::uint64_t bytes; ///< Length of the share.
+    std::atomic<std::uint64_t> stamp; ///< Names collective and plan; only the readers compare it.
+    std::uint64_t bytes;              ///< Length of the share.
     /// The share, if it fits. Operators of the program read it here, so each element is aligned to
     /// its size.
     alignas(kFlagSlotInlineBytes) std::array<std::byte, kFlagSlotInlineBytes> payload;

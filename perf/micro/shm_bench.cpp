@@ -4,7 +4,7 @@
 //   line        bare ping-pong of one cache line: the floor of any message
 //   message     ping-pong of messages of 0 B .. 1 MiB through transport/shm
 //   exchange    both send such a message and wait for the other's, which take the same time
-//   flag slot   the same by what each shares on its flag slot
+//   flag_slot   the same by what each shares on its flag slot
 //   memcpy      one process copying as many bytes between two buffers of its own
 //
 // Prints the median and the least of the rounds, in nanoseconds. With fewer than two usable CPUs

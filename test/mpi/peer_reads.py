@@ -5,8 +5,8 @@ usage: peer_reads.py COMPONENT-FOLDER PROGRAM HEAP-LIBRARY REFERENCE-FOLDER RANK
 
 Every case of differential.py runs with these algorithms, each on the odd or on the even numbers of
 ranks. Runs differ in how much memory the ranks share, in whether libucg_heap.so is preloaded (then
-some buffers of a call are read in place and others by way of windows, other ones on each rank), and
-in the sockets that ranks believe they are on.
+some buffers of a call are read in place and others by way of staging buffers, other ones on each
+rank), and in the sockets that ranks believe they are on.
 """
 
 import os
@@ -27,8 +27,8 @@ ROWS = [
     {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},
 ]
 READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
-# Vectors of these cases go in one strip, in several, and in many; the last size leaves room for few
-# elements.
+# Vectors of these cases go in one segment, in several, and in many; the last size leaves room for
+# few elements.
 STAGINGS = ["1M", "64k", "4k"]
 # The ranks of a socket follow one another, are dealt round robin, or are all on one socket.
 LAYOUTS = ["block", "dealt", "one"]

@@ -416,7 +416,7 @@ std::string run_reading_peers(ThreadRank& me, const Settings& settings) {
     return job.complaint();
 }
 
-TEST_CASE("capi: ranks read one another's memory, in place or by way of windows",
+TEST_CASE("capi: ranks read one another's memory, in place or by way of staging buffers",
           "[capi][shm][peer]") {
     using Pair = std::pair<const char*, const char*>;
     const unsigned size = GENERATE(2U, 3U, 7U);

@@ -43,7 +43,7 @@ std::vector<std::byte> bytes_at(const std::byte* data, std::size_t bytes) {
 }
 
 /// So many looks that a rank which waits in vain has compared what it waits for.
-constexpr int kLooks = 3 * static_cast<int>(transport::kPollsInVain);
+constexpr int kLooks = 3 * static_cast<int>(transport::kLooksInVain);
 
 bool shared_at_last(const Group& group, std::size_t rank, const FlagSlotSequence& which,
                     Rank peer) {
@@ -375,7 +375,7 @@ TEST_CASE("transport/shm: who sleeps finds a disagreement in few looks, whatever
             }
         }
     };
-    const int rounds = 6 * static_cast<int>(transport::kPollsAsleep);
+    const int rounds = 6 * static_cast<int>(transport::kLooksAsleep);
     for (int i = 0; i < rounds && !flag_slot(group, 1).broken(); ++i) {
         look_elsewhere(before);
         CHECK(flag_slot(group, 1).shared(wanted, 0, 0) == nullptr);

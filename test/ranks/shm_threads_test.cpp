@@ -306,7 +306,7 @@ TEST_CASE("transport/shm: who waits for a rank that has disagreed learns of it",
     group.transports[2]->post({&next, 1});
     group.transports[0]->post({&send, 1});
     group.transports[1]->post({&wrong, 1});
-    for (std::uint32_t i = 0; i < 3 * transport::kPollsInVain; ++i) {
+    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
         group.transports[1]->progress();
         group.transports[2]->progress();
     }
@@ -323,7 +323,7 @@ TEST_CASE("transport/shm: who waits for a rank that another transport failed lea
     Message awaited = message(kRecv, 0, target, 0);
     group.transports[1]->post({&awaited, 1});
     group.transports[0]->abandon();
-    for (std::uint32_t i = 0; i < 3 * transport::kPollsInVain; ++i) {
+    for (std::uint32_t i = 0; i < 3 * transport::kLooksInVain; ++i) {
         group.transports[1]->progress();
     }
     CHECK(awaited.state == MessageState::failed);

@@ -214,8 +214,8 @@ Status Bootstrap::accept_all(SteadyClock::time_point end) {
         pollfd waiting = {.fd = listener_, .events = POLLIN, .revents = 0};
         if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) == 0) {
             return failure(Code::timed_out,
-                           "only {} of {} ranks came to the bootstrap; was "
-                           "--bootstrap the host of rank 0, and is its port open?",
+                           "only {} of {} ranks have connected; is the host of --bootstrap that of "
+                           "rank 0, and is its port open?",
                            joined, place_.count);
         }
         const int line = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);

@@ -11,7 +11,7 @@ namespace {
 
 /// Looks of a start, of a nanosecond each: in all about as long as a line takes to another core and
 /// back where that is far, and little beside a wait.
-constexpr std::uint32_t kPollsAtStart = 1024;
+constexpr std::uint32_t kLooksAtStart = 1024;
 
 /// Returns what the group plans by, taking what that needs out of `wired`.
 PlanningFacts planning_facts(Rank rank, WiredGroup& wired) {
@@ -72,7 +72,7 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
                .over_network = wired.placement.host_count() > 1,
                .neighbours = &context.neighbours()}),
       // A wait that yields at once is for a peer that needs this processor.
-      start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kPollsAtStart : 0),
+      start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kLooksAtStart : 0),
       planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);

@@ -20,7 +20,7 @@ enum class BufferKind : std::uint8_t {
     input,
     output,
     scratch,
-    flag_slot, ///< A cache line on which its rank shares bytes with all others of its host:
+    flag_slot, ///< Lines on which its rank shares bytes with all others of its host:
                ///< OpKind::share.
 };
 inline constexpr std::array kBufferKinds = {BufferKind::input, BufferKind::output,

@@ -85,7 +85,7 @@ class Run {
     };
 
     /// The flag slot of one rank in one of several collectives in a row.
-    struct FlagSlots {
+    struct FlagSlot {
         static constexpr Picoseconds kUnknown = -1;
         Picoseconds begin = 0;         ///< When its owner begins to share.
         Picoseconds shared = kUnknown; ///< When its owner has shared.
@@ -214,7 +214,7 @@ class Run {
     Mailbox mailbox_;
     std::vector<Transit> transits_; ///< By MessageId; with links only.
     std::vector<RankState> states_;
-    std::vector<FlagSlots> flag_slots_;                  ///< By round and rank.
+    std::vector<FlagSlot> flag_slots_;                   ///< By round and rank.
     std::vector<std::uint32_t> sockets_;                 ///< By rank; see sockets_of().
     std::map<std::uint64_t, std::vector<Reading>> ways_; ///< The steps that read by each way.
     std::vector<WayLoad> loads_;                         ///< By what the step reads of peers.

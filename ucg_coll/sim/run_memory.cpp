@@ -45,8 +45,8 @@ bool Run::look(Rank rank, RankState& state) {
     }
     looks_.clear();
     const auto is_shared = [&](Rank owner, std::uint32_t op) {
-        FlagSlots& flag_slot = flag_slots_[flag_slot_index(owner, state.round)];
-        if (flag_slot.shared == FlagSlots::kUnknown) {
+        FlagSlot& flag_slot = flag_slots_[flag_slot_index(owner, state.round)];
+        if (flag_slot.shared == FlagSlot::kUnknown) {
             flag_slot.waiters.push_back(rank);
             state.op = op;
             return false;
@@ -72,7 +72,7 @@ void Run::take_flag_slot_in(Rank rank, RankState& state, const Look& look) {
     state.clock = std::max(state.clock, look.arrival);
     record(Activity::Kind::wait, rank, start);
     start = state.clock;
-    const FlagSlots& flag_slot = flag_slots_[flag_slot_index(look.owner, state.round)];
+    const FlagSlot& flag_slot = flag_slots_[flag_slot_index(look.owner, state.round)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
     const std::uint64_t bytes = bytes_of(state, program(rank));
     state.clock +=
@@ -93,7 +93,7 @@ void Run::take_flag_slot_in(Rank rank, RankState& state, const Look& look) {
 }
 
 void Run::share(Rank rank, RankState& state) {
-    FlagSlots& flag_slot = flag_slots_[flag_slot_index(rank, state.round)];
+    FlagSlot& flag_slot = flag_slots_[flag_slot_index(rank, state.round)];
     flag_slot.begin = state.clock;
     flag_slot.op = state.op;
     const FlagSlotTerms terms = flag_slot_terms(options_.network, placement_.widest_on_host());

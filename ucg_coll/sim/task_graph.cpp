@@ -153,7 +153,7 @@ std::string label(const Task& task) {
     case Task::Kind::sleep: return fmt::format("Z {} ns", to_ns(task.duration));
     case Task::Kind::compute: return fmt::format("C {} ns", to_ns(task.duration));
     case Task::Kind::put: return fmt::format("P to {}", task.peer);
-    case Task::Kind::share: return "B";
+    case Task::Kind::share: return "share";
     }
     return {};
 }

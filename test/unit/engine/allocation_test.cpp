@@ -211,8 +211,7 @@ TEST_CASE("engine: a plan with repeats runs again without allocating",
     CHECK(found == 0);
 }
 
-TEST_CASE("engine: starts that queue do not allocate either",
-          "[engine][allocation][staging buffer]") {
+TEST_CASE("engine: starts that queue do not allocate either", "[engine][allocation][window]") {
     const topo::Placement placement = topo::Placement::one_host(2);
     const plan::Facts facts{placement, cost::default_profile()};
     const graph::Request request = request_for(graph::Collective::allreduce, 2, 8);

@@ -221,8 +221,7 @@ TEST_CASE("engine: ranks may be collectives apart", "[engine][nonblocking]") {
     }
 }
 
-TEST_CASE("engine: starts beyond the staging buffer queue and complete in the end",
-          "[engine][staging buffer]") {
+TEST_CASE("engine: starts beyond the window queue and complete in the end", "[engine][window]") {
     transport::LoopbackFabric fabric(2, Delivery::synchronous, 5);
     const int count = static_cast<int>(engine::kOutstandingMax) * 2 + 3;
     struct Side {

@@ -1,4 +1,4 @@
-// Reductions to all ranks by flag_slots: allreduce, reduce_scatter(_block), scan, exscan. Every
+// Reductions to all ranks by flag slots: allreduce, reduce_scatter(_block), scan, exscan. Every
 // rank combines for itself, in rank order, in one pass.
 #include <algorithm>
 

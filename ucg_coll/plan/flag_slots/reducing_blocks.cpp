@@ -19,7 +19,7 @@ std::uint64_t block_bytes(const graph::Request& request) {
     return longest_cut(request.rank_count, request.bytes, operator_of(request));
 }
 
-/// The time in which every rank has combined its block.
+/// Returns the time in which every rank has combined its block.
 double combining_blocks_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t block = block_bytes(request);
     const Rank peers = request.rank_count - 1;
@@ -51,8 +51,8 @@ double allreduce_ns(const Facts& facts, const graph::Request& request) {
     return combining_blocks_ns(facts, request) +
            oversubscribed_exchange_ns(
                facts, flat_link(facts, Traffic::dense), 2 * request.bytes, [&](const Link& link) {
-                   return allgather_ns(link, request.rank_count, request.bytes,
-                                       block_bytes(request), choice);
+                   return allgather_combined_ns(link, request.rank_count, request.bytes,
+                                                block_bytes(request), choice);
                });
 }
 
@@ -76,11 +76,11 @@ RootedPiece gather_choice_of(const Facts& facts, const graph::Request& request) 
 double reduce_ns(const Facts& facts, const graph::Request& request) {
     const RootedPiece choice = gather_choice_of(facts, request);
     return combining_blocks_ns(facts, request) +
-           oversubscribed_exchange_ns(
-               facts, flat_link(facts, Traffic::dense), 2 * request.bytes, [&](const Link& link) {
-                   return rooted_ns(link, request.rank_count, block_bytes(request), Root::receives,
-                                    choice);
-               });
+           oversubscribed_exchange_ns(facts, flat_link(facts, Traffic::dense), 2 * request.bytes,
+                                      [&](const Link& link) {
+                                          return gather_combined_ns(link, request.rank_count,
+                                                                    block_bytes(request), choice);
+                                      });
 }
 
 graph::Schedule build_reduce(const Facts& facts, const graph::Request& request, Rank rank) {

@@ -1,4 +1,4 @@
-// Collectives with a root by flag_slots: bcast, reduce, gather, scatter. A rank that shares does
+// Collectives with a root by flag slots: bcast, reduce, gather, scatter. A rank that shares does
 // not wait for those that read.
 #include <algorithm>
 #include <array>

@@ -53,15 +53,19 @@ void allreduce_reduce_scatter_allgather(Builder& builder, const Team& team, Slic
     allgather(builder, team, choices.allgather, own, result);
 }
 
+double allgather_combined_ns(const Link& link, Rank count, std::uint64_t total,
+                             std::uint64_t longest, const AllgatherChoice& choice) {
+    const double begun_ns = count == 1 ? 0
+                                       : link.passing_on_ns(longest) - link.message_ns(longest) -
+                                             link.beside_ns(link.copy_ns(longest), longest);
+    return allgather_ns(link, count, total, longest, choice) + begun_ns;
+}
+
 double allreduce_reduce_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
                                              Operator op, const BlockChoices& choices) {
     const std::uint64_t block = longest_cut(count, bytes, op);
-    // The allgather finds its own block in place, and has only just combined what it sends.
-    const double begun_ns = count == 1 ? 0
-                                       : link.passing_on_ns(block) - link.message_ns(block) -
-                                             link.beside_ns(link.copy_ns(block), block);
     return reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
-           allgather_ns(link, count, bytes, block, choices.allgather) + begun_ns;
+           allgather_combined_ns(link, count, bytes, block, choices.allgather);
 }
 
 const Algorithm kAllreduceReduceScatterAllgather = {

@@ -25,6 +25,10 @@ double allgather_ns(const Link& link, Rank count, std::uint64_t total, std::uint
                     const AllgatherChoice& choice);
 void allgather(graph::Builder& builder, const Team& team, const AllgatherChoice& choice,
                graph::Slice own, const BlockMap& target, BlocksHeld held = holds_own);
+/// Like allgather_ns(), but for blocks that the members have only just combined, each its own one
+/// where it belongs.
+double allgather_combined_ns(const Link& link, Rank count, std::uint64_t total,
+                             std::uint64_t longest, const AllgatherChoice& choice);
 /// Returns the greatest number of messages that a member sends.
 Rank allgather_sends(Rank count, const AllgatherChoice& choice);
 
@@ -61,6 +65,9 @@ double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root r
                  RootedPiece piece);
 void gather(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
             graph::Slice own, const BlockMap& target);
+/// Returns the time of a gather of blocks that the members have only just combined, the root its
+/// own one where it belongs.
+double gather_combined_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece piece);
 
 void gather_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
                  graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);

@@ -65,20 +65,22 @@ static double own_copy_ns(const Link& link, Rank count, std::uint64_t block, Roo
     return link.beside_ns(copy_ns, block);
 }
 
+double gather_combined_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece piece) {
+    return rooted_ns(link, count, block, Root::receives, piece) +
+           link.passing_on_ns(block, Sender::waits) - link.message_ns(block, Sender::waits) -
+           own_copy_ns(link, count, block, piece);
+}
+
 double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
                                 const ReduceBlockChoices& choices) {
     const std::uint64_t block = longest_cut(count, bytes, op);
-    // The others have blocks to gather only of vectors that are long enough.
-    const bool gathers = bytes > block;
-    // The gather finds the root's own block in place, and has only just combined what it sends.
-    const double begun_ns = !gathers ? 0
-                                     : link.passing_on_ns(block, Sender::waits) -
-                                           link.message_ns(block, Sender::waits) -
-                                           own_copy_ns(link, count, block, choices.gather);
-    // All take part in the reduce-scatters before.
+    // All members take part in the reduce-scatters of the collectives before.
     const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0;
+    // Members other than the root have blocks to gather only if the vector is long enough.
+    const double gather_ns =
+        bytes > block ? gather_combined_ns(link, count, block, choices.gather) : 0;
     return (1 + before) * reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
-           (gathers ? rooted_ns(link, count, block, Root::receives, choices.gather) : 0) + begun_ns;
+           gather_ns;
 }
 
 const Algorithm kReduceReduceScatterGather = {

@@ -41,7 +41,7 @@ struct Parcel {
 };
 
 /// The flag slot of a rank, and the actors that wait for its share.
-struct FlagSlots {
+struct FlagSlot {
     static constexpr Picoseconds kUnknown = -1;
     Picoseconds begin = 0;
     Picoseconds shared = kUnknown;
@@ -60,7 +60,7 @@ struct World {
     std::vector<s4u::ActorPtr> actors;
     std::deque<Parcel> parcels; ///< A deque, so that they stay where they are.
     std::map<std::tuple<Rank, Rank, bool>, s4u::Mailbox*> mailboxes;
-    std::vector<FlagSlots> flag_slots;   ///< By rank.
+    std::vector<FlagSlot> flag_slots;    ///< By rank.
     std::vector<std::uint64_t> readings; ///< By rank: how many read its memory now.
 
     /// Returns the mailbox for messages or signals from one rank to another. It has a receiver, so
@@ -180,7 +180,7 @@ class RankActor {
         }
     }
 
-    FlagSlots& flag_slot_of(Rank owner) const {
+    FlagSlot& flag_slot_of(Rank owner) const {
         return world_.flag_slots[static_cast<std::size_t>(owner)];
     }
     FlagSlotTerms flag_slot_terms_with(Rank owner) const {
@@ -188,8 +188,8 @@ class RankActor {
     }
 
     void await_share(Rank owner) {
-        FlagSlots& flag_slot = flag_slot_of(owner);
-        if (flag_slot.shared == FlagSlots::kUnknown) {
+        FlagSlot& flag_slot = flag_slot_of(owner);
+        if (flag_slot.shared == FlagSlot::kUnknown) {
             const Picoseconds start = now();
             flag_slot.waiters.push_back(world_.actors[static_cast<std::size_t>(rank_)]);
             s4u::this_actor::suspend();
@@ -198,7 +198,7 @@ class RankActor {
     }
 
     void take_flag_slot_in(Rank owner, Picoseconds arrival) {
-        const FlagSlots& flag_slot = flag_slot_of(owner);
+        const FlagSlot& flag_slot = flag_slot_of(owner);
         Picoseconds start = now();
         sleep(arrival - start);
         record(Activity::Kind::wait, start);
@@ -224,7 +224,7 @@ class RankActor {
     }
 
     void share(std::uint64_t bytes) {
-        FlagSlots& flag_slot = flag_slot_of(rank_);
+        FlagSlot& flag_slot = flag_slot_of(rank_);
         flag_slot.begin = now();
         flag_slot.op = op_;
         const FlagSlotTerms terms =

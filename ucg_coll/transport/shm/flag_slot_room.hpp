@@ -18,9 +18,9 @@ namespace ucg::transport {
 /// After so many looks in vain a rank asks whether the peer runs another collective: seldom enough
 /// to cost nothing, and long before anybody falls asleep. A prime: of several shares that are
 /// looked at one after the other each has its time to ask.
-inline constexpr std::uint32_t kPollsInVain = 1021;
-/// Like kPollsInVain, for a rank that sleeps for milliseconds between its looks.
-inline constexpr std::uint32_t kPollsAsleep = 31;
+inline constexpr std::uint32_t kLooksInVain = 1021;
+/// Like kLooksInVain, for a rank that sleeps for milliseconds between its looks.
+inline constexpr std::uint32_t kLooksAsleep = 31;
 
 /// Returns the name of a collective that uses the flag slots, which contradict() compares with the
 /// tag of a message.
@@ -173,7 +173,7 @@ class FlagSlotRoom {
     bool told_asleep() const { return sleeps() && loss() != shm::Loss::none; }
     /// Returns whether a caller that has looked in vain `looks` times is to ask about its peer.
     bool is_time_to_ask(std::uint32_t looks) const {
-        return (sleeps() ? looks % kPollsAsleep : looks % kPollsInVain) == 0;
+        return (sleeps() ? looks % kLooksAsleep : looks % kLooksInVain) == 0;
     }
 
     /// Returns whether this rank has given pages to its buffers.

@@ -9,7 +9,7 @@ namespace ucg::transport {
 namespace {
 
 /// After so many looks in vain at what others are to do a rank asks whether they still exist.
-constexpr std::uint32_t kPollsAtTheDead = 4096;
+constexpr std::uint32_t kLooksUntilAsked = 4096;
 
 /// An Exposed::sequence that no collective has: its rank has given up.
 constexpr std::uint64_t kGivenUp = ~std::uint64_t{0};
@@ -202,7 +202,7 @@ void ShmHelp::give_up(Rank rank) {
 /// ended finishes nothing. It asks for all ranks, whatever the caller waits for: looks at several
 /// parts alternate, and each time to ask may be one part's.
 void ShmHelp::ask_now_and_then() {
-    if (++looks_in_vain_ % (flag_slots_.sleeps() ? kPollsAsleep : kPollsAtTheDead) != 0) {
+    if (++looks_in_vain_ % (flag_slots_.sleeps() ? kLooksAsleep : kLooksUntilAsked) != 0) {
         return;
     }
     for (std::uint32_t index = 0; index < sites_.size(); ++index) {

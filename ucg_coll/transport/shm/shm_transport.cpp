@@ -132,14 +132,16 @@ Status ShmTransport::check(std::span<const ShmAddress> addresses) const {
             !lies_within(peer.lines_offset, layout_.close_bytes(i)) ||
             !lies_within(peer.pairs_offset, layout_.pairs_bytes()) ||
             !lies_within(peer.bell_offset, sizeof(shm::Doorbell))) {
-            return failure(
-                Code::disagreement,
-                "shared memory: rank {} has rings of {} slots of {} bytes and a flag slot of {} of "
-                "{}, "
-                "rank {} has {} of {} and {} of {}: the settings must be the same on all ranks",
-                ranks_[self_], shape_.depth, shape_.slot_bytes, flag_slot_shape_.depth,
-                flag_slot_shape_.slot_bytes, peer.rank, peer.shape.depth, peer.shape.slot_bytes,
-                peer.flag_slot_shape.depth, peer.flag_slot_shape.slot_bytes);
+            return failure(Code::disagreement,
+                           "shared memory: rank {} has rings of {} slots of {} bytes and {} slots "
+                           "of {} bytes for "
+                           "its shares, rank {} has {} of {} and {} of {}: the settings must be "
+                           "the same on all "
+                           "ranks",
+                           ranks_[self_], shape_.depth, shape_.slot_bytes, flag_slot_shape_.depth,
+                           flag_slot_shape_.slot_bytes, peer.rank, peer.shape.depth,
+                           peer.shape.slot_bytes, peer.flag_slot_shape.depth,
+                           peer.flag_slot_shape.slot_bytes);
         }
     }
     return Status();
