@@ -25,6 +25,8 @@ ROWS = [
     {"allreduce": "tiled_hierarchical", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_tree", "bcast": "two_stage", "reduce": "numa_tree"},
     {"allreduce": "numa_dissemination", "bcast": "read_allgather", "reduce": "tiled"},
+    {"allreduce": "tiled_exchange", "bcast": "one_stage", "reduce": "tiled"},
+    {"allreduce": "flag_slots_allgather", "bcast": "one_stage", "reduce": "flag_slots_gather"},
 ]
 READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
 # Vectors of these cases go in one segment, in several, and in many; the last size leaves room for
@@ -33,7 +35,7 @@ STAGINGS = ["1M", "64k", "4k"]
 # The ranks of a socket follow one another, are dealt round robin, or are all on one socket.
 LAYOUTS = ["block", "dealt", "one"]
 NEEDS_SOCKETS = {"two_stage", "tiled_hierarchical"}
-NEEDS_THREE_RANKS = {"flag_slots_allgather"}
+NEEDS_THREE_RANKS = {"flag_slots_allgather", "flag_slots_gather"}
 
 # This stands between mpirun and the program, so that only ranks get the heap, and possibly a
 # machine of two packages, on one of which each rank is.
