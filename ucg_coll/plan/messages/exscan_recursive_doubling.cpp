@@ -6,7 +6,6 @@
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/messages/scan_rounds.hpp"
-#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -31,14 +30,17 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 
 double exscan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
                                     std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2);
-    if (rounds == 0) {
+    if (count == 1) {
         return 0;
     }
-    // The first round has no result yet to combine with, and the last nothing to pass on.
-    return recursive_doubling_messages_ns(facts, link, rounds, bytes, Sender::waits) +
-           rounds_before_ns(link, rounds, bytes) +
-           (2 * rounds - 2) * sharers(facts) * link.reduce_ns(2, bytes);
+    const unsigned last = tree_depth(count, 2) - 1;
+    return scan_rounds_ns(facts, link, count, bytes, Sender::waits,
+                          [&](const Link& way, unsigned round) {
+                              // In the first round there is no result yet to combine with, and in
+                              // the last one nothing to pass on.
+                              const int sums = (round > 0 ? 1 : 0) + (round < last ? 1 : 0);
+                              return sums * way.reduce_ns(2, bytes);
+                          });
 }
 
 void exscan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {

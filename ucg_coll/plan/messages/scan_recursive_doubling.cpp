@@ -6,7 +6,6 @@
 #include "ucg_coll/plan/messages/pieces.hpp"
 #include "ucg_coll/plan/messages/rows.hpp"
 #include "ucg_coll/plan/messages/scan_rounds.hpp"
-#include "ucg_coll/plan/parts/oversubscription.hpp"
 
 namespace ucg::plan {
 namespace {
@@ -31,13 +30,12 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
 
 double scan_recursive_doubling_ns(const Facts& facts, const Link& link, Rank count,
                                   std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2);
-    if (rounds == 0) {
+    if (count == 1) {
         return link.copy_ns(bytes);
     }
-    return recursive_doubling_messages_ns(facts, link, rounds, bytes) +
-           rounds_before_ns(link, rounds, bytes) +
-           rounds * sharers(facts) * link.combining_ns(bytes, bytes);
+    return scan_rounds_ns(
+        facts, link, count, bytes, Sender::busy,
+        [&](const Link& way, unsigned /*round*/) { return way.combining_ns(bytes, bytes); });
 }
 
 void scan_recursive_doubling(Builder& builder, const Team& team, Slice source, Slice target) {

@@ -15,24 +15,6 @@ inline double sharers(const Facts& facts) {
     return std::max(1.0, facts.ranks_per_cpu);
 }
 
-/// Returns the time of the messages of recursive doubling in a scan, one round after the other.
-/// `only` is what senders do meanwhile if there is only one round. REQUIRES: rounds > 0.
-inline double recursive_doubling_messages_ns(const Facts& facts, const Link& link, unsigned rounds,
-                                             std::uint64_t bytes, Sender only = Sender::busy) {
-    // Lower ranks send, higher ranks receive: the way up crosses each border of a group once.
-    const Rank group = link.inner_ranks();
-    const auto borders = static_cast<unsigned>((facts.placement.rank_count() - 1) / group);
-    double alone_ns = 0;
-    for (unsigned round = 0; round < rounds; ++round) {
-        const bool far = rounds - round <= borders;
-        const Link way = far ? link.rotated_before(std::uint64_t{4} << round) : link.within_group();
-        alone_ns += round == 0 ? way.message_ns(bytes, rounds == 1 ? only : Sender::busy)
-                               : way.passing_on_ns(bytes);
-    }
-    const double work_ns = link.busy_ns(bytes) + (rounds - 1) * link.relay_ns(bytes);
-    return alone_ns + (sharers(facts) - 1) * work_ns;
-}
-
 /// How long parts of a collective keep a processor busy, in nanoseconds, whichever rank runs on it.
 class Work {
   public:
