@@ -28,7 +28,8 @@ ROWS = [
     {"allreduce": "tiled_exchange", "bcast": "one_stage", "reduce": "tiled"},
     {"allreduce": "flag_slots_allgather", "bcast": "one_stage", "reduce": "flag_slots_gather"},
 ]
-READS = ["allgather", "gather", "scatter", "alltoall", "reduce_scatter_block"]
+READS = ["allgather", "allgatherv", "gather", "scatter", "alltoall", "reduce_scatter",
+         "reduce_scatter_block"]
 # Vectors of these cases go in one segment, in several, and in many; the last size leaves room for
 # few elements.
 STAGINGS = ["1M", "64k", "4k"]

@@ -3,6 +3,7 @@
 // (HPDC 2013), section 2.5.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ucg_coll/plan/algorithm.hpp"
@@ -10,13 +11,14 @@
 
 namespace ucg::plan {
 
-/// How a vector is cut. All segments but a shorter last one have the same length, a multiple of
-/// whole elements and of cache lines.
+/// How a vector is cut, or the vectors of several ranks. All segments but a shorter last one have
+/// the same length, a multiple of whole elements and of cache lines.
 struct Segments {
-    std::uint64_t total_bytes = 0;
+    std::uint64_t total_bytes = 0; ///< Length of the longest vector.
     std::uint64_t segment_bytes = 0;
     std::uint32_t rotation =
         1; ///< Places in staging buffers and scratch that segments use one after the other.
+    std::uint64_t unequal_bytes = 0; ///< By how much the shortest vector is shorter.
 
     std::uint64_t count() const { return divide_up(total_bytes, segment_bytes); }
     std::uint64_t staging_buffer_bytes() const { return segment_bytes * rotation; }
@@ -56,6 +58,11 @@ class Segment {
         const graph::Slice slice = part(vector, offset_, length_);
         return repeated_ ? advance(slice) : slice;
     }
+    /// Like of(), but the vector may be shorter than the longest, and end in the segment or before.
+    graph::Slice of_shorter(graph::Slice vector) const {
+        const std::uint64_t from = std::min(offset_, vector.length);
+        return repeated_ ? of(vector) : part(vector, from, std::min(length_, vector.length - from));
+    }
     /// Returns the segment's place in `places`, scratch of rotation times the segment's length.
     graph::Slice scratch(graph::Slice places, const Segments& segments) const;
 
@@ -76,14 +83,15 @@ struct SegmentOps {
     OpIds last;
 };
 
-/// Calls body(segment) for the segments of a repeat, and once more for a shorter last segment. The
-/// first op of each segment comes after the last ones of the segment `distance` before. Returns the
-/// last ops of all. REQUIRES: segments.total_bytes > 0.
+/// Calls body(segment) once for a repeat of the segments that all vectors have as a whole, and then
+/// for each further segment. In the repeat, the first op of each segment comes after the last ones
+/// of the segment `distance` before. Returns the last ops of all. REQUIRES: segments.total_bytes >
+/// 0.
 template <typename Body>
 OpIds for_each_segment(graph::Builder& builder, const Segments& segments, std::uint32_t distance,
                        Body&& body) {
-    const std::uint64_t whole = segments.total_bytes / segments.segment_bytes;
-    const std::uint64_t rest = segments.total_bytes % segments.segment_bytes;
+    const std::uint64_t whole =
+        (segments.total_bytes - segments.unequal_bytes) / segments.segment_bytes;
     OpIds last;
     if (whole > 0) {
         builder.begin_repeat(whole * segments.segment_bytes, segments.segment_bytes,
@@ -95,8 +103,11 @@ OpIds for_each_segment(graph::Builder& builder, const Segments& segments, std::u
         builder.end_repeat();
         last = std::move(ops.last);
     }
-    if (rest > 0) {
-        last = body(Segment(whole * segments.segment_bytes, rest, whole, false, last)).last;
+    for (std::uint64_t turn = whole; turn < segments.count(); ++turn) {
+        const std::uint64_t offset = turn * segments.segment_bytes;
+        const std::uint64_t length =
+            std::min(segments.segment_bytes, segments.total_bytes - offset);
+        last = body(Segment(offset, length, turn, false, last)).last;
     }
     return last;
 }

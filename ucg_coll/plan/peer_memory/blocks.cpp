@@ -25,17 +25,24 @@ std::uint64_t all_bytes(const graph::Request& request) {
     return request.bytes * (others(request) + 1);
 }
 
-// Allgather and gather: each rank's block in segments. In place, a block stands elsewhere in each
-// rank's output, where staging buffers of segments do not fit; it is copied to scratch instead.
+// Allgather(v) and gather: each rank's block in segments. In place, a block stands elsewhere in
+// each rank's output, where staging buffers of segments do not fit; it is copied to scratch
+// instead.
 
 Segments segments_of(const Facts& facts, const graph::Request& request) {
-    return segments_for(facts.shared, request.bytes, 1, kRotation, kRotation);
+    Segments segments = segments_for(facts.shared, longest_block(request), 1, kRotation, kRotation);
+    if (graph::has_block_vectors(request.collective)) {
+        const std::vector<std::uint64_t>& bytes = request.receive.bytes;
+        segments.unequal_bytes =
+            segments.total_bytes - *std::min_element(bytes.begin(), bytes.end());
+    }
+    return segments;
 }
 
 /// Returns the time per byte in which a rank copies blocks to its output. It reads and writes all
 /// blocks, which its cache may hold or not.
 double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
-    return facts.profile.memory.cache_for(2 * all_bytes(request)).copy_per_byte_ns;
+    return facts.profile.memory.cache_for(2 * all_blocks(request)).copy_per_byte_ns;
 }
 
 /// Returns the time in which a rank reads `bytes` of each of the others. Each rank begins with
@@ -44,52 +51,85 @@ double read_from_all_ns(const Facts& facts, std::uint64_t bytes) {
     return read_others_ns(facts, Readers::in_turn, bytes);
 }
 
-/// Returns the time of the allgather. Each rank begins with another peer, so that each peer has one
-/// reader at a time.
+/// Returns the time of the allgather(v). Each rank begins with another peer, so that each peer has
+/// one reader at a time.
 double allgather_ns(const Facts& facts, const graph::Request& request) {
     const Segments segments = segments_of(facts, request);
+    const std::uint64_t longest = longest_block(request);
+    const std::uint64_t total = all_blocks(request);
+    const std::uint64_t mean = divide_up(total, others(request) + 1);
     const double span_ns =
-        publish_ns(facts, request.bytes) + barrier_ns(facts) +
-        cost::copy_ns(facts.profile.memory, request.bytes) +
+        publish_ns(facts, longest) + barrier_ns(facts) +
+        cost::copy_ns(facts.profile.memory, longest) +
         for_segments_ns(segments, [&](std::uint64_t bytes) {
-            const std::uint64_t all = others(request) * bytes;
+            const std::uint64_t each = mean == longest ? bytes : bytes * mean / longest;
+            const std::uint64_t all = others(request) * each;
             return barrier_ns(facts) +
-                   std::max(read_from_all_ns(facts, bytes),
+                   std::max(read_from_all_ns(facts, each),
                             static_cast<double>(all) * landing_per_byte_ns(facts, request));
         });
-    const std::uint64_t touched = all_bytes(request) + request.bytes;
+    const std::uint64_t touched = total + mean;
     return oversubscribed_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
-        return work.publish_ns(request.bytes) + work.link().copy_ns(request.bytes) +
-               work.read_ns(others(request) * request.bytes) +
-               barriers_work_ns(facts, segments.count());
+        return work.publish_ns(mean) + work.link().copy_ns(mean) +
+               work.read_ns(others(request) * mean) + barriers_work_ns(facts, segments.count());
     });
 }
 
+/// Shows peers a segment of this rank's block.
+class Shown {
+  public:
+    Shown(Builder& builder, const graph::Request& request, const Segments& segments)
+        : builder_(builder), segments_(segments), in_place_(request.in_place) {
+        if (in_place_) {
+            scratch_ = builder.shared_scratch(segments.staging_buffer_bytes());
+            builder.expose();
+        } else {
+            builder.staging_buffer(segments.staging_buffer_bytes());
+        }
+    }
+
+    /// Adds the op after which peers can read the segment of `own`.
+    OpId add(const Segment& segment, Slice own) const {
+        const Slice part = segment.of_shorter(own);
+        return in_place_ ? builder_.copy(part, place(segment, part.length), segment.after)
+                         : builder_.publish(part, segment.after);
+    }
+    /// Returns where `peer` shows the segment of its block of `bytes`.
+    Slice at(Rank peer, const Segment& segment, std::uint64_t bytes) const {
+        const Slice part = segment.of_shorter({0, bytes, kNoRank, graph::BufferKind::input});
+        return at_rank(peer, in_place_ ? place(segment, part.length) : part);
+    }
+
+  private:
+    Slice place(const Segment& segment, std::uint64_t length) const {
+        return part(segment.scratch(scratch_, segments_), 0, length);
+    }
+
+    Builder& builder_;
+    const Segments& segments_;
+    bool in_place_;
+    Slice scratch_;
+};
+
+template <const Algorithm& row>
 graph::Schedule build_allgather(const Facts& facts, const graph::Request& request, Rank rank) {
-    Builder builder(request, rank, kAllgatherPeerRead.name);
+    Builder builder(request, rank, row.name);
     const Team team = Team::whole(request.rank_count, rank);
     const Segments segments = segments_of(facts, request);
     const BlockMap target = output_blocks(builder, request);
     const Slice own = own_contribution(builder, request);
-    Slice scratch;
-    if (request.in_place) {
-        scratch = builder.shared_scratch(segments.staging_buffer_bytes());
-        builder.expose();
-    } else {
-        builder.staging_buffer(segments.staging_buffer_bytes());
-    }
+    const Shown shown(builder, request, segments);
     OpIds last = for_each_segment(builder, segments, 1, [&](const Segment& segment) {
-        const Slice shown = request.in_place ? segment.scratch(scratch, segments) : segment.of(own);
-        const OpId first = request.in_place ? builder.copy(segment.of(own), shown, segment.after)
-                                            : builder.publish(shown, segment.after);
-        OpIds known = {first};
+        const OpId first = shown.add(segment, own);
+        OpIds known = first == graph::kNoOp ? segment.after : OpIds{first};
         barrier(builder, facts, team, known);
         OpIds copies = known;
-        builder.copy(segment.of(own), segment.of(target.block(rank)));
+        builder.copy(segment.of_shorter(own), segment.of_shorter(target.block(rank)));
         for (const Rank peer : reading_order(team, true)) {
             if (peer != rank) {
-                copies.push_back(
-                    builder.copy(at_rank(peer, shown), segment.of(target.block(peer)), known));
+                const Slice block = target.block(peer);
+                copies.push_back(builder.copy(shown.at(peer, segment, block.length),
+                                              segment.of_shorter(block), known));
             }
         }
         return SegmentOps{first, std::move(copies)};
@@ -145,17 +185,15 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
     return builder.finish();
 }
 
-// Scatter, alltoall and reduce_scatter_block: blocks for all ranks are published at once, which the
-// staging buffer must hold.
+// Scatter, alltoall and reduce_scatter(_block): blocks for all ranks are published at once, which
+// the staging buffer must hold.
 
-/// Returns the time to publish all blocks. The staging buffer and `touched_bytes` of other memory
-/// pass through the caches, which may hold them or not.
-double publish_all_ns(const Facts& facts, const graph::Request& request,
-                      std::uint64_t touched_bytes) {
+/// Returns the time to publish all blocks, of `bytes`. The staging buffer and `touched_bytes` of
+/// other memory pass through the caches, which may hold them or not.
+double publish_all_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t touched_bytes) {
     if (facts.shared.buffers_mapped) {
         return 0;
     }
-    const std::uint64_t bytes = all_bytes(request);
     return static_cast<double>(bytes) *
            staging_overwrite_per_byte_ns(facts, oversubscribed_rates(facts, bytes + touched_bytes));
 }
@@ -167,7 +205,7 @@ double scatter_ns(const Facts& facts, const graph::Request& request) {
         barrier_there_and_back_once_ns(link, request.rank_count,
                                        barrier_tree_radix(link, request.rank_count)) +
         cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
-    return publish_all_ns(facts, request, all_bytes(request)) +
+    return publish_all_ns(facts, all_bytes(request), all_bytes(request)) +
            oversubscribed_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
                              [&](const Work& work) {
                                  return work.read_ns(others(request) * request.bytes) /
@@ -197,7 +235,7 @@ graph::Schedule build_scatter(const Facts& facts, const graph::Request& request,
 }
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
-    const double published_ns = publish_all_ns(facts, request, 2 * all_bytes(request));
+    const double published_ns = publish_all_ns(facts, all_bytes(request), 2 * all_bytes(request));
     const double span_ns = published_ns + 2 * barrier_ns(facts) +
                            cost::copy_ns(facts.profile.memory, request.bytes) +
                            read_from_all_ns(facts, request.bytes);
@@ -229,23 +267,25 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
 }
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
-    const double published_ns = publish_all_ns(facts, request, 0);
+    const std::uint64_t total = all_blocks(request);
+    const std::uint64_t longest = longest_block(request);
+    const double published_ns = publish_all_ns(facts, total, 0);
     const double span_ns =
         published_ns + 2 * barrier_ns(facts) +
-        read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, request.bytes),
-                            static_cast<unsigned>(request.rank_count), request.bytes,
-                            all_bytes(request));
-    return oversubscribed_ns(
-        facts, host_link(facts), 2 * all_bytes(request), span_ns,
-        [&](const Work& work) { return published_ns + work.read_ns(all_bytes(request)); });
+        read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, longest),
+                            static_cast<unsigned>(request.rank_count), longest, total);
+    return oversubscribed_ns(facts, host_link(facts), 2 * total, span_ns,
+                             [&](const Work& work) { return published_ns + work.read_ns(total); });
 }
 
+template <const Algorithm& row>
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
-    Builder builder(request, rank, kReduceScatterBlockPeerRead.name);
-    builder.staging_buffer(all_bytes(request));
+    Builder builder(request, rank, row.name);
+    const std::uint64_t total = all_blocks(request);
+    builder.staging_buffer(total);
     const Team team = Team::whole(request.rank_count, rank);
     const BlockMap source = reduce_scatter_source(builder, request);
-    OpIds last = {builder.publish(builder.input(0, all_bytes(request)))};
+    OpIds last = {builder.publish(builder.input(0, total))};
     barrier(builder, facts, team, last);
     std::vector<Slice> operands;
     for (const Rank peer : reading_order(team, request.commutative)) {
@@ -256,13 +296,25 @@ graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& r
     return builder.finish();
 }
 
-constexpr Need kBlocksFit = {"staging memory that holds all blocks",
-                             [](const Facts& facts, const graph::Request& request) {
-                                 const std::uint64_t bytes = uniform_bytes(request);
-                                 return facts.shared.staging_bytes == 0 || bytes == 0 ||
-                                        facts.shared.staging_bytes / bytes >= others(request) + 1;
-                             }};
+constexpr Need kBlocksFit = {
+    "staging memory that holds all blocks", [](const Facts& facts, const graph::Request& request) {
+        const std::uint64_t bytes = uniform_bytes(request);
+        const std::uint64_t blocks =
+            graph::has_block_vectors(request.collective) ? 1 : others(request) + 1;
+        return facts.shared.staging_bytes == 0 || bytes == 0 ||
+               facts.shared.staging_bytes / bytes >= blocks;
+    }};
+/// Segments that not all blocks have as a whole are ops of their own, and some ranks idle in them.
+constexpr Need kBlocksAlike = {"blocks whose lengths differ by two segments at most",
+                               [](const Facts& facts, const graph::Request& request) {
+                                   if (facts.shared.staging_bytes == 0) {
+                                       return true;
+                                   }
+                                   const Segments segments = segments_of(facts, request);
+                                   return segments.unequal_bytes <= 2 * segments.segment_bytes;
+                               }};
 constexpr auto kSegmentsNeeds = peer_needs(kSegmentsFit<kRotation>);
+constexpr auto kUnequalSegmentsNeeds = peer_needs(kSegmentsFit<kRotation>, kBlocksAlike);
 constexpr auto kWholeNeeds = peer_needs(kBlocksFit);
 constexpr auto kWholeNotInPlaceNeeds = peer_needs(kBlocksFit, kNotInPlace);
 
@@ -273,8 +325,17 @@ const Algorithm kAllgatherPeerRead = {
     .collective = graph::Collective::allgather,
     .summary = "every rank reads the others' blocks in shared memory",
     .cost_ns = allgather_ns,
-    .build = build_allgather,
+    .build = build_allgather<kAllgatherPeerRead>,
     .needs = kSegmentsNeeds,
+};
+
+const Algorithm kAllgathervPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::allgatherv,
+    .summary = "every rank reads the others' blocks in shared memory",
+    .cost_ns = allgather_ns,
+    .build = build_allgather<kAllgathervPeerRead>,
+    .needs = kUnequalSegmentsNeeds,
 };
 
 const Algorithm kGatherPeerRead = {
@@ -309,7 +370,16 @@ const Algorithm kReduceScatterBlockPeerRead = {
     .collective = graph::Collective::reduce_scatter_block,
     .summary = "every rank combines its block of all vectors in shared memory",
     .cost_ns = reduce_scatter_ns,
-    .build = build_reduce_scatter,
+    .build = build_reduce_scatter<kReduceScatterBlockPeerRead>,
+    .needs = kWholeNotInPlaceNeeds,
+};
+
+const Algorithm kReduceScatterPeerRead = {
+    .name = "peer_read",
+    .collective = graph::Collective::reduce_scatter,
+    .summary = "every rank combines its block of all vectors in shared memory",
+    .cost_ns = reduce_scatter_ns,
+    .build = build_reduce_scatter<kReduceScatterPeerRead>,
     .needs = kWholeNotInPlaceNeeds,
 };
 

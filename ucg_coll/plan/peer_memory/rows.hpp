@@ -17,9 +17,11 @@
     ROW(kAllreduceNumaTree)                                                                        \
     ROW(kAllreduceNumaDissemination)                                                               \
     ROW(kAllgatherPeerRead)                                                                        \
+    ROW(kAllgathervPeerRead)                                                                       \
     ROW(kAlltoallPeerRead)                                                                         \
     ROW(kGatherPeerRead)                                                                           \
     ROW(kScatterPeerRead)                                                                          \
+    ROW(kReduceScatterPeerRead)                                                                    \
     ROW(kReduceScatterBlockPeerRead)                                                               \
     ROW(kBcastHelped)                                                                              \
     ROW(kReduceHelped)                                                                             \
