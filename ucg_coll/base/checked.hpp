@@ -17,6 +17,12 @@ inline std::uint64_t checked_multiply(std::uint64_t a, std::uint64_t b) {
     return product;
 }
 
+/// Returns a * b, or the largest number if it does not fit into 64 bits.
+inline std::uint64_t saturated_multiply(std::uint64_t a, std::uint64_t b) {
+    std::uint64_t product = 0;
+    return __builtin_mul_overflow(a, b, &product) ? ~std::uint64_t{0} : product;
+}
+
 /// Returns a + b; asserts that it fits into 64 bits.
 inline std::uint64_t checked_add(std::uint64_t a, std::uint64_t b) {
     std::uint64_t sum = 0;

@@ -35,7 +35,8 @@ Slice Builder::output(std::uint64_t offset, std::uint64_t length) const {
 
 Slice Builder::scratch(std::uint64_t length) {
     const Slice slice{schedule_.scratch_bytes, length, rank(), BufferKind::scratch, Stride::fixed};
-    schedule_.scratch_bytes = round_up(checked_add(slice.end(), 0), kCacheLine);
+    const std::uint64_t end = checked_add(slice.offset, length);
+    schedule_.scratch_bytes = checked_add(end, round_up(end, kCacheLine) - end);
     return slice;
 }
 

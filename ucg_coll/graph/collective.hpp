@@ -114,6 +114,8 @@ struct Crossing {
 ///   barrier, allgatherv, reduce_scatter,
 ///   neighbor_alltoallv                       unused, 0
 ///
+/// `in_place` is local in reduce_scatter, and in collectives with a root.
+///
 /// Blocks: allgatherv `receive` (lengths equal on all ranks, offsets local); alltoallv `send` and
 /// `receive` (local); gatherv `receive` at the root (local); scatterv `send` at the root (local);
 /// reduce_scatter `receive.bytes` (equal on all ranks; offsets unused: blocks lie end to end);

@@ -260,8 +260,11 @@ Schedule read_schedule(const Node& node) {
         node["own_scratch_bytes"].exists() ? node["own_scratch_bytes"].number() : 0;
     schedule.flag_slots = node["flag_slots"].exists() && node["flag_slots"].boolean();
     schedule.helped = node["helped"].exists() && node["helped"].boolean();
-    schedule.flag_slot_bytes =
-        node["flag_slot_bytes"].exists() ? node["flag_slot_bytes"].number() : 0;
+    const Node flag_slot_bytes = node["flag_slot_bytes"];
+    if (flag_slot_bytes.exists() && !schedule.flag_slots) {
+        flag_slot_bytes.fail("no such member without flag_slots");
+    }
+    schedule.flag_slot_bytes = flag_slot_bytes.exists() ? flag_slot_bytes.number() : 0;
     const Node ops = node["ops"].array();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         read_op(ops[i], schedule);

@@ -48,6 +48,10 @@ Status check_header(const Schedule& schedule, const Request& request, Rank rank)
     if (schedule.output_bytes != sizes.output) {
         return differs("output_bytes", schedule.output_bytes, sizes.output);
     }
+    if (schedule.scratch_bytes > std::numeric_limits<std::uint64_t>::max() / 2) {
+        return failure(Code::invalid_argument, "rank {}: {} bytes of scratch are more than exist",
+                       rank, schedule.scratch_bytes);
+    }
     if (schedule.own_scratch_bytes > schedule.scratch_bytes ||
         (schedule.own_scratch_bytes > 0 && !schedule.exposed)) {
         return failure(Code::invalid_argument,
