@@ -120,6 +120,28 @@ TEST_CASE("plan: every row is proved for awkward sizes and roots and layouts",
     prove_counts({1, 2, 3, 5, 7, 8, 9, 12, 13, 16, 17});
 }
 
+TEST_CASE("plan: few elements that are very long are reduced by every row", "[plan][proof]") {
+    // As by an operator of the program on a derived datatype: fewer elements than blocks.
+    constexpr std::uint64_t kElementBytes = 64 << 10;
+    const cost::Profile& profile = cost::default_profile();
+    for (const Algorithm& row : algorithms()) {
+        if (!graph::reduces(row.collective)) {
+            continue;
+        }
+        for (const Rank count : {3, 8, 16}) {
+            for (const Layout layout : {Layout::single, Layout::pairs, Layout::one_host}) {
+                const topo::Placement placement = place(layout, count);
+                const Facts facts{placement, profile,
+                                  shared_memory(placement, profile, 1 << 20, false, 0, true)};
+                for (const std::uint64_t elements : {1, 2, 3, 4, 6, 8, 13, 20}) {
+                    INFO(elements << " elements");
+                    prove_size(facts, row, count, {elements * kElementBytes, kElementBytes});
+                }
+            }
+        }
+    }
+}
+
 TEST_CASE("plan: every row is proved for every size to 64", "[.exhaustive]") {
     for (const Algorithm& row : algorithms()) {
         for (Rank count = 1; count <= 64; ++count) {

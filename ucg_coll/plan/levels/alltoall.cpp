@@ -29,7 +29,13 @@ class Exchange {
                                                output_blocks(builder, request))
                                    : input_blocks(builder, request)),
           target_(output_blocks(builder, request)), block_bytes_(uniform_bytes(request)),
-          hosts_(delegates_.hosts_of(team_.index())) {}
+          hosts_(delegates_.hosts_of(team_.index())) {
+        std::uint64_t ranks = 0;
+        for (const std::uint32_t host : hosts_) {
+            ranks_before_.push_back(ranks);
+            ranks += delegates_.size_of(host);
+        }
+    }
 
     void run() {
         collect();
@@ -97,10 +103,8 @@ class Exchange {
 
     /// Returns what was collected for that host, of which this rank is the delegate.
     std::vector<Slice> collected_for(std::uint32_t host) const {
-        std::uint64_t before = 0;
-        for (const std::uint32_t mine : hosts_) {
-            before += mine < host ? delegates_.size_of(mine) * block_bytes_ : 0;
-        }
+        const auto place = std::lower_bound(hosts_.begin(), hosts_.end(), host) - hosts_.begin();
+        const std::uint64_t before = ranks_before_[static_cast<std::size_t>(place)] * block_bytes_;
         std::vector<Slice> slices;
         for (const Slice& blocks : collected_) {
             append_slice(slices, part(blocks, before, delegates_.size_of(host) * block_bytes_));
@@ -175,9 +179,10 @@ class Exchange {
     BlockMap source_;
     BlockMap target_;
     std::uint64_t block_bytes_;
-    std::vector<std::uint32_t> hosts_; ///< Those that this delegate serves.
-    std::vector<Slice> collected_;     ///< By the sender's index on this host.
-    std::vector<Slice> arrived_;       ///< By host.
+    std::vector<std::uint32_t> hosts_; ///< Those that this delegate serves, by rising number.
+    std::vector<std::uint64_t> ranks_before_; ///< By place in hosts_: ranks of the hosts before.
+    std::vector<Slice> collected_;            ///< By the sender's index on this host.
+    std::vector<Slice> arrived_;              ///< By host.
 };
 
 /// Returns the price of the exchange between hosts by delegates that serve `hosts_each` hosts each.

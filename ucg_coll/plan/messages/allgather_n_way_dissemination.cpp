@@ -118,7 +118,7 @@ class Price {
         const auto coming = static_cast<Rank>(end - distance); // Blocks, of all messages together.
         // Any message of these may have the longest blocks.
         const std::uint64_t bytes =
-            std::min(total_, checked_multiply(longest_, static_cast<std::uint64_t>(coming)) /
+            std::min(total_, saturated_multiply(longest_, static_cast<std::uint64_t>(coming)) /
                                  static_cast<std::uint64_t>(peers));
         const bool first = distance == 1;
         const double ns = link.phase_ns(
@@ -131,7 +131,7 @@ class Price {
 
     /// Returns the most bytes that so many blocks may have together.
     std::uint64_t bytes_of(Rank blocks) const {
-        return std::min(total_, checked_multiply(longest_, static_cast<std::uint64_t>(blocks)));
+        return std::min(total_, saturated_multiply(longest_, static_cast<std::uint64_t>(blocks)));
     }
 
     Link link_;

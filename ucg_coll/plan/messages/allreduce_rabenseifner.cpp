@@ -27,21 +27,22 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
 }
 
 /// Returns the price for `bytes` of a vector of `vector_bytes`.
-double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
+double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t element_bytes,
+               std::uint64_t vector_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns = size == count ? 0
                                          : 2 * link.within(2).message_ns(bytes) +
                                                link.reduce_ns(2, bytes, vector_bytes);
     const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
-    return fold_ns + halving_ns(link, size, bytes, source) +
-           doubling_ns(link, size, bytes, Sender::busy) +
-           halving_reduce_ns(link, size, bytes, vector_bytes);
+    return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
+           doubling_ns(link, size, bytes, element_bytes, Sender::busy) +
+           halving_reduce_ns(link, size, bytes, element_bytes, vector_bytes);
 }
 
 double segments_ns(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::dense).in_exchanges();
     return for_segments_ns(segments_of(facts, request), [&](std::uint64_t bytes) {
-        return part_ns(link, request.rank_count, bytes, request.bytes);
+        return part_ns(link, request.rank_count, bytes, request.element_bytes, request.bytes);
     });
 }
 
@@ -49,7 +50,8 @@ double whole_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
         facts, flat_link(facts, Traffic::dense).with_working_set(2 * request.bytes),
         5 * request.bytes, [&](const Link& link) {
-            return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes);
+            return allreduce_rabenseifner_ns(link, request.rank_count, request.bytes,
+                                             operator_of(request));
         });
 }
 
@@ -106,8 +108,8 @@ void allreduce_rabenseifner(Builder& builder, const Team& team, Slice source, Sl
     fold_out(builder, team, fold, target);
 }
 
-double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    return part_ns(link, count, bytes, bytes);
+double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op) {
+    return part_ns(link, count, bytes, op.element_bytes, bytes);
 }
 
 const Algorithm kAllreduceRabenseifner = {

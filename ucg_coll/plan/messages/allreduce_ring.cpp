@@ -20,7 +20,7 @@ constexpr std::array kNeeds = {kCommutative};
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
         facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
-            return allreduce_ring_ns(link, request.rank_count, request.bytes);
+            return allreduce_ring_ns(link, request.rank_count, request.bytes, operator_of(request));
         });
 }
 
@@ -54,8 +54,8 @@ void allreduce_ring(Builder& builder, const Team& team, Slice source, Slice targ
     allgather_ring(builder, team, own, result);
 }
 
-double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const std::uint64_t block = divide_up(bytes, static_cast<std::uint64_t>(count));
+double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op) {
+    const std::uint64_t block = BlockMap::cut_bytes(bytes, count, op.element_bytes);
     // The allgather finds its own block in place.
     const auto step_ns = [&](const Link& step) { return step.passing_on_ns(block); };
     return reduce_scatter_ring_ns(link, count, block) +

@@ -42,9 +42,10 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
 
 /// Returns the mean length of the blocks that this rank sends and receives.
 std::uint64_t mean_bytes(const BlockMap& source, const BlockMap& target) {
-    const std::uint64_t all_bytes =
-        checked_add(source.run_bytes(0, source.count()), target.run_bytes(0, target.count()));
-    return all_bytes / (2 * static_cast<std::uint64_t>(source.count()));
+    const std::uint64_t sent = source.run_bytes(0, source.count());
+    const std::uint64_t received = target.run_bytes(0, target.count());
+    const std::uint64_t mean = sent / 2 + received / 2 + (sent % 2 + received % 2) / 2;
+    return mean / static_cast<std::uint64_t>(source.count());
 }
 
 template <graph::Collective collective, Rank window>

@@ -92,7 +92,7 @@ std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t
     const auto rounds = static_cast<Rank>(circulant_round_count(count));
     const std::uint64_t block =
         pipeline_segment(bytes, rounds, link.relay_fixed_ns(), link.relay_byte_ns(), 1);
-    return circulant_phases(count, bytes, block, [&](std::uint64_t phases) {
+    return circulant_phases(count, bytes, block, 1, [&](std::uint64_t phases) {
         return bcast_circulant_ns(link, count, bytes, phases);
     });
 }

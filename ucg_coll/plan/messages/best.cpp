@@ -40,7 +40,7 @@ std::array<double, 5> reduce_prices(const Link& link, Rank count, Rank root, std
         reduce_chain_ns(link, count, root, bytes,
                         reduce_chain_segment(link, count, root, bytes, op)),
         link.is_across_hosts() && count > 2 && op.commutative
-            ? reduce_circulant_ns(link, count, bytes,
+            ? reduce_circulant_ns(link, count, bytes, op,
                                   reduce_circulant_phases(link, count, bytes, op))
             : kNever,
         reduce_rabenseifner_ns(link, count, bytes, op.element_bytes),
@@ -51,8 +51,8 @@ std::array<double, 5> reduce_prices(const Link& link, Rank count, Rank root, std
 std::array<double, 6> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
                                        Operator op) {
     return {allreduce_recursive_doubling_ns(link, count, bytes),
-            op.commutative ? allreduce_ring_ns(link, count, bytes) : kNever,
-            allreduce_rabenseifner_ns(link, count, bytes),
+            op.commutative ? allreduce_ring_ns(link, count, bytes, op) : kNever,
+            allreduce_rabenseifner_ns(link, count, bytes, op),
             allreduce_recursive_multiplying_ns(link, count, bytes),
             allreduce_elimination_ns(link, count, bytes),
             allreduce_reduce_scatter_allgather_ns(

@@ -76,15 +76,19 @@ class CirculantBlocks {
 };
 
 /// Returns the number of phases with the lower price_ns(phases), of the two numbers whose blocks
-/// are nearest to `block_bytes`, the best length of a block in a pipeline.
+/// are nearest to `block_bytes`, the best length of a block in a pipeline. Each block has one unit
+/// at least. REQUIRES: `bytes` and `block_bytes` are multiples of `unit`.
 template <typename PriceNs>
 std::uint64_t circulant_phases(Rank count, std::uint64_t bytes, std::uint64_t block_bytes,
-                               PriceNs price_ns) {
+                               std::uint64_t unit, PriceNs price_ns) {
     const std::uint64_t rounds = circulant_round_count(count);
     if (rounds == 0 || bytes == 0) {
         return 1;
     }
     const std::uint64_t fewer = 1 + (divide_up(bytes, block_bytes) - 1) / rounds;
+    if (circulant_block_count(count, fewer + 1) > bytes / unit) {
+        return fewer;
+    }
     return price_ns(fewer) <= price_ns(fewer + 1) ? fewer : fewer + 1;
 }
 

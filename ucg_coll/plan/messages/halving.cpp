@@ -10,7 +10,7 @@ using graph::Slice;
 Extent Halving::kept(Rank position, Rank distance) const {
     Extent extent{0, bytes_};
     for (Rank bit = 1; bit < distance; bit *= 2) {
-        const std::uint64_t lower = divide_up(extent.length / element_bytes_, 2) * element_bytes_;
+        const std::uint64_t lower = longer_half(extent.length, element_bytes_);
         extent = (position & bit) == 0 ? Extent{extent.offset, lower}
                                        : Extent{extent.offset + lower, extent.length - lower};
     }
@@ -83,10 +83,11 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root) {
     return halving.kept(fold.position(), 2 * first);
 }
 
-double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Source first) {
+double halving_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
+                  price::Source first) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
-        bytes -= bytes / 2;
+        bytes = Halving::longer_half(bytes, element_bytes);
         const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
         const bool settled = distance == 1 && first == price::Source::settled;
         total_ns += settled ? round.message_ns(bytes) : round.passing_on_ns(bytes);
@@ -94,11 +95,11 @@ double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Sourc
     return total_ns;
 }
 
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender,
-                   std::uint64_t least_bytes) {
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
+                   Sender sender, std::uint64_t least_bytes) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size && bytes >= least_bytes; distance *= 2) {
-        bytes -= bytes / 2;
+        bytes = Halving::longer_half(bytes, element_bytes);
         total_ns +=
             link.within(2 * static_cast<std::uint64_t>(distance)).passing_on_ns(bytes, sender);
     }
@@ -106,10 +107,10 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender send
 }
 
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
-                         std::uint64_t vector_bytes) {
+                         std::uint64_t element_bytes, std::uint64_t vector_bytes) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
-        bytes -= bytes / 2;
+        bytes = Halving::longer_half(bytes, element_bytes);
         total_ns +=
             link.within(2 * static_cast<std::uint64_t>(distance)).combining_ns(bytes, vector_bytes);
     }

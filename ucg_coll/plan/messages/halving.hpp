@@ -24,6 +24,11 @@ class Halving {
     /// below `distance`, a power of two; for distance 1, the whole vector.
     Extent kept(Rank position, Rank distance) const;
 
+    /// Returns the longer half of a stretch of `bytes`.
+    static std::uint64_t longer_half(std::uint64_t bytes, std::uint64_t element_bytes) {
+        return divide_up(bytes / element_bytes, 2) * element_bytes;
+    }
+
   private:
     std::uint64_t bytes_;
     std::uint64_t element_bytes_;
@@ -59,16 +64,19 @@ void gather_doubling(graph::Builder& builder, const Team& team, const Fold& fold
 /// vector.
 Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 
+// Prices. Stretches are halved at whole elements, of `element_bytes`.
+
 /// Returns the price of an exchange by halving among `size` members, without the combining. `first`
 /// says what each member sends first.
-double halving_ns(const Link& link, Rank size, std::uint64_t bytes, price::Source first);
+double halving_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
+                  price::Source first);
 /// Returns the price of the exchange by doubling that puts the results together again. Stretches of
 /// less than `least_bytes` were not halved.
-double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, Sender sender,
-                   std::uint64_t least_bytes = 0);
+double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
+                   Sender sender, std::uint64_t least_bytes = 0);
 /// Returns the price of the combining that goes with the halving of `bytes`, which are part of
 /// vectors of `vector_bytes`.
 double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
-                         std::uint64_t vector_bytes);
+                         std::uint64_t element_bytes, std::uint64_t vector_bytes);
 
 } // namespace ucg::plan

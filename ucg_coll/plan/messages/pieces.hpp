@@ -93,7 +93,8 @@ std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std:
 /// REQUIRES: op.commutative.
 void reduce_circulant(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                       graph::Slice target, Operator op, std::uint64_t phases);
-double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t phases);
+double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
+                           std::uint64_t phases);
 std::uint64_t reduce_circulant_phases(const Link& link, Rank count, std::uint64_t bytes,
                                       Operator op);
 
@@ -117,12 +118,12 @@ double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t byte
 /// REQUIRES: op.commutative.
 void allreduce_ring(graph::Builder& builder, const Team& team, graph::Slice source,
                     graph::Slice target, Operator op);
-double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes);
+double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op);
 
 /// Does a reduce-scatter by recursive halving, then an allgather by recursive doubling.
 void allreduce_rabenseifner(graph::Builder& builder, const Team& team, graph::Slice source,
                             graph::Slice target, Operator op);
-double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes);
+double allreduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op);
 
 // Prefix reductions to each member's `target`, which may be its `source`, in the order of indexes.
 

@@ -165,7 +165,8 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const Rank count = request.rank_count;
     const std::uint64_t phases =
         reduce_circulant_phases(link, count, request.bytes, operator_of(request));
-    const double span_ns = reduce_circulant_ns(link, count, request.bytes, phases);
+    const double span_ns =
+        reduce_circulant_ns(link, count, request.bytes, operator_of(request), phases);
     const std::uint64_t blocks = circulant_block_count(count, phases);
     const std::uint64_t block = request.bytes / blocks;
     return oversubscribed_pieces_ns(facts, link, request, span_ns, blocks, [&](const Work& work) {
@@ -216,18 +217,23 @@ void reduce_circulant(Builder& builder, const Team& team, Rank root, Slice sourc
 
 /// Partners wait for one another in every round, since the ops by which they send next stand behind
 /// those by which they combine: a round takes as long as a whole message, as in the paper.
-double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes,
+double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
                            std::uint64_t phases) {
     if (count == 1 || bytes == 0) {
         return link.copy_ns(bytes);
     }
     const unsigned rounds = circulant_round_count(count);
     const auto further = static_cast<double>((phases - 1) * rounds);
-    const std::uint64_t block = bytes / circulant_block_count(count, phases);
-    const double combining_ns = link.reduce_ns(2, block, (2 * bytes + block) / 3);
-    const auto round_ns = [&](const Link& hop) { return hop.message_ns(block) + combining_ns; };
-    return link.rounds_ns(0, rounds, 2, Link::Partners::rotated, round_ns) +
-           further * round_ns(link) +
+    const CirculantBlocks blocks(bytes, rounds, phases, op.element_bytes,
+                                 CirculantBlocks::Order::falling);
+    const std::uint64_t block = blocks.phase_bytes() / rounds;
+    const auto round_ns = [&](const Link& hop, std::uint64_t length) {
+        return hop.message_ns(length) + link.reduce_ns(2, length, (2 * bytes + length) / 3);
+    };
+    // The last block, which may be longer, has a phase of its own.
+    const auto last_ns = [&](const Link& hop) { return round_ns(hop, blocks.last_bytes()); };
+    return link.rounds_ns(0, rounds, 2, Link::Partners::rotated, last_ns) +
+           further * round_ns(link, block) +
            std::max(link.receives_before_ns(1, bytes),
                     link.relays_before_ns(further + rounds, block));
 }
@@ -239,8 +245,8 @@ std::uint64_t reduce_circulant_phases(const Link& link, Rank count, std::uint64_
     const double per_byte_ns = link.byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const std::uint64_t block =
         pipeline_segment(bytes, rounds, round_ns, per_byte_ns, op.element_bytes);
-    return circulant_phases(count, bytes, block, [&](std::uint64_t phases) {
-        return reduce_circulant_ns(link, count, bytes, phases);
+    return circulant_phases(count, bytes, block, op.element_bytes, [&](std::uint64_t phases) {
+        return reduce_circulant_ns(link, count, bytes, op, phases);
     });
 }
 

@@ -57,11 +57,11 @@ double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
         size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
     const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
     // What cannot be halved the root has from the start.
-    const double shared_ns = fold_ns + halving_ns(link, size, bytes, source) +
-                             halving_reduce_ns(link, size, bytes, bytes);
+    const double shared_ns = fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
+                             halving_reduce_ns(link, size, bytes, element_bytes, bytes);
     const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0; // All take part.
     return (1 + before) * shared_ns +
-           doubling_ns(link, size, bytes, Sender::waits, 2 * element_bytes) +
+           doubling_ns(link, size, bytes, element_bytes, Sender::waits, 2 * element_bytes) +
            link.receives_before_ns(1, bytes);
 }
 

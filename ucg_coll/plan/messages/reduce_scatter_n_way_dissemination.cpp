@@ -183,7 +183,7 @@ class Price {
 
     std::uint64_t bytes_of(Rank blocks) const {
         const std::uint64_t mean = divide_up(total_, static_cast<std::uint64_t>(count_));
-        return std::max(checked_multiply(mean, static_cast<std::uint64_t>(blocks)), longest_);
+        return std::max(saturated_multiply(mean, static_cast<std::uint64_t>(blocks)), longest_);
     }
 
     Link link_;

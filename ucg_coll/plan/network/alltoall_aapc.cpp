@@ -77,21 +77,32 @@ class Writer {
     /// rely on it: it has ended when it could have begun.
     void send(std::size_t i) {
         const Rank to = rank(steps_[i].message.message.target);
-        std::vector<OpId> before;
-        for (const std::uint32_t earlier : steps_[i].after) {
-            before.insert(before.end(), ended_[earlier].begin(), ended_[earlier].end());
-        }
+        const graph::Slice block = source_.block(to);
+        std::vector<OpId> before = all_ended(steps_[i].after);
+        std::vector<OpId> awaits;
         for (const aapc::Position other : steps_[i].awaits) {
-            before.push_back(builder_.await(rank(other)));
+            // In an empty step the first await stands for all that the step waits for. Otherwise
+            // each of many empty steps in a row would list what all before it have waited for.
+            const bool first = block.length == 0 && awaits.empty();
+            awaits.push_back(builder_.await(rank(other), first ? before : std::vector<OpId>()));
         }
-        const OpId sent = builder_.send(to, source_.block(to), before);
-        if (sent != graph::kNoOp) {
-            before.assign(1, sent);
-        } else { // It has ended once all that it waits for has.
-            std::sort(before.begin(), before.end());
-            before.erase(std::unique(before.begin(), before.end()), before.end());
+        if (block.length == 0) {
+            ended_[i] = awaits.empty() ? std::move(before) : std::move(awaits);
+            return;
         }
-        ended_[i] = std::move(before);
+        before.insert(before.end(), awaits.begin(), awaits.end());
+        ended_[i].assign(1, builder_.send(to, block, before));
+    }
+
+    /// Returns the ops that end the messages of these steps, each of them once.
+    std::vector<OpId> all_ended(std::span<const std::uint32_t> steps) const {
+        std::vector<OpId> all;
+        for (const std::uint32_t step : steps) {
+            all.insert(all.end(), ended_[step].begin(), ended_[step].end());
+        }
+        std::sort(all.begin(), all.end());
+        all.erase(std::unique(all.begin(), all.end()), all.end());
+        return all;
     }
 
     Builder& builder_;

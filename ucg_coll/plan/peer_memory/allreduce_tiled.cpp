@@ -36,16 +36,17 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
 }
 
 template <const Variant& variant>
-double segment_ns(const Facts& facts, Rank count, std::uint64_t bytes, std::uint64_t vector_bytes) {
-    const Tiles tiles = tiles_of(bytes, count);
+double segment_ns(const Facts& facts, const graph::Request& request, std::uint64_t bytes) {
+    const Rank count = request.rank_count;
+    const Tiles tiles = tiles_of(bytes, count, request.element_bytes);
     const double combine_ns =
-        combine_tile_ns(facts, tiles, static_cast<unsigned>(count), 2 * vector_bytes);
+        combine_tile_ns(facts, tiles, static_cast<unsigned>(count), 2 * request.bytes);
     if (!variant.sends) {
         return 2 * barrier_ns(facts) + combine_ns +
                read_and_copy_ns(facts,
                                 read_others_ns(facts, Readers::in_turn, tiles.bytes) * tiles.count /
                                     count,
-                                bytes - tiles.bytes, vector_bytes);
+                                bytes - tiles.bytes, request.bytes);
     }
     // Where ranks take turns, a rank that waits for the next tile waits for one more turn.
     const double turns_ns =
@@ -70,10 +71,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         variant.sends
             ? publish_ns(facts, request.bytes)
             : publish_ns(facts, request.bytes + request.bytes / count) + barrier_ns(facts);
-    const double span_ns =
-        passed_on_ns + for_segments_ns(segments, [&](std::uint64_t bytes) {
-            return segment_ns<variant>(facts, request.rank_count, bytes, request.bytes);
-        });
+    const double span_ns = passed_on_ns + for_segments_ns(segments, [&](std::uint64_t bytes) {
+                               return segment_ns<variant>(facts, request, bytes);
+                           });
     return oversubscribed_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
             // Sender and receiver do not share copies: receivers copy, as from staging buffers.

@@ -34,7 +34,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto cores = static_cast<Rank>(node.cores_per_socket);
     const unsigned levels = tree_depth(static_cast<Rank>(node.sockets), kRadix);
     const auto segment_ns = [&](std::uint64_t bytes) {
-        const Tiles tiles = tiles_of(bytes, cores);
+        const Tiles tiles = tiles_of(bytes, cores, request.element_bytes);
         // All ranks of a socket read over its link, up and down.
         const double over_ns = price::read_ns(node.between, tiles.count, tiles.bytes);
         return 2 * socket_barrier_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +

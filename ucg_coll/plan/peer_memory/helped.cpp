@@ -192,7 +192,7 @@ double reduce_ns(const Facts& facts, const graph::Request& request) {
 }
 
 double allreduce_ns(const Facts& facts, const graph::Request& request) {
-    const Tiles tiles = tiles_of(request.bytes, request.rank_count);
+    const Tiles tiles = tiles_of(request.bytes, request.rank_count, request.element_bytes);
     const Units units = units_of(request, tiles.bytes, count_of(request));
     return shared_ns(facts, request, static_cast<std::uint64_t>(tiles.count), units,
                      reduce_unit_ns(facts, request, units.bytes, request.rank_count));

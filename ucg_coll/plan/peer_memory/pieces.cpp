@@ -15,6 +15,11 @@ bool segments_fit(const Facts& facts, const graph::Request& request, std::uint32
 
 namespace {
 
+/// Returns what the borders of tiles are multiples of.
+std::uint64_t tile_unit(std::uint64_t element_bytes) {
+    return std::lcm(element_bytes, std::uint64_t{kCacheLine});
+}
+
 /// The prices of a barrier by dissemination, in which all members signal all others in rounds, and
 /// by a tree, in which all signal one member, which answers: that has fewer signals and one more
 /// wait.
@@ -118,11 +123,12 @@ double publish_ns(const Facts& facts, std::uint64_t bytes) {
     return facts.shared.buffers_mapped ? 0 : copy_to_staging_ns(facts, bytes);
 }
 
-Tiles tiles_of(std::uint64_t segment_bytes, Rank count) {
-    const std::uint64_t units = divide_up(segment_bytes, kCacheLine);
+Tiles tiles_of(std::uint64_t segment_bytes, Rank count, std::uint64_t element_bytes) {
+    const std::uint64_t unit = tile_unit(element_bytes);
+    const std::uint64_t units = divide_up(segment_bytes, unit);
     const auto most = static_cast<std::uint64_t>(count);
     return {static_cast<Rank>(std::min(units, most)),
-            std::min(divide_up(units, most) * kCacheLine, segment_bytes)};
+            std::min(divide_up(units, most) * unit, segment_bytes)};
 }
 
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,
@@ -133,7 +139,7 @@ double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands
 }
 
 graph::Slice tile_of(graph::Slice segment, Rank index, Rank count, std::uint64_t element_bytes) {
-    const std::uint64_t unit = std::lcm(element_bytes, std::uint64_t{kCacheLine});
+    const std::uint64_t unit = tile_unit(element_bytes);
     const std::uint64_t units = divide_up(segment.length, unit);
     const auto border = [&](Rank tile) {
         const auto before = static_cast<std::uint64_t>(tile);

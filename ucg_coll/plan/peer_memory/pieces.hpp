@@ -104,7 +104,7 @@ struct Tiles {
     Rank count = 1;          ///< Tiles that are not empty.
     std::uint64_t bytes = 0; ///< Length of the longest tile.
 };
-Tiles tiles_of(std::uint64_t segment_bytes, Rank count);
+Tiles tiles_of(std::uint64_t segment_bytes, Rank count, std::uint64_t element_bytes);
 /// Returns the time in which each rank reads and combines its tile of all ranks' vectors.
 /// `operands` and `own_bytes` are those of read_and_combine_ns().
 double combine_tile_ns(const Facts& facts, const Tiles& tiles, unsigned operands,

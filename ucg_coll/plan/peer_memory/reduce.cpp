@@ -51,7 +51,7 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
     const auto operands = static_cast<unsigned>(request.rank_count);
     const Link link = host_link(facts);
     const auto segment_ns = [&](std::uint64_t bytes) {
-        const Tiles tiles = tiles_of(bytes, request.rank_count);
+        const Tiles tiles = tiles_of(bytes, request.rank_count, request.element_bytes);
         const double read_ns =
             read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
         const double combine_ns =

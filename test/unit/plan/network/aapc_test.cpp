@@ -206,4 +206,21 @@ TEST_CASE("plan: a rank's part of aapc grows with its own messages", "[plan][aap
     CHECK(schedule->ops.size() < 20 * static_cast<std::size_t>(site.ranks()));
 }
 
+TEST_CASE("plan: a rank's part of aapc does not grow with blocks that are empty", "[plan][aapc]") {
+    std::mt19937_64 random(17);
+    const Site site(random, 20, 1000, 1);
+    const auto count = static_cast<std::size_t>(site.ranks());
+    graph::Request request;
+    request.collective = Collective::alltoallv;
+    request.rank_count = site.ranks();
+    for (std::size_t i = 0; i < count; ++i) {
+        request.send.bytes.push_back(i == 700 ? 8 : 0);
+        request.send.offsets.push_back(0);
+    }
+    request.receive = request.send;
+    const Result<graph::Schedule> schedule = plan(site.facts(), request, 5, "aapc");
+    REQUIRE(schedule.ok());
+    CHECK(schedule->dependencies.size() < 20 * count);
+}
+
 } // namespace ucg::plan::test
