@@ -89,11 +89,14 @@ typedef struct {
     MPI_Op op;
     long count;
     int in_place;
+    int some_in_place; /* Only every second rank is, as a reduce_scatter may be. */
 } reduction_t;
 
 static void name_reduction(char* name, const reduction_t* r, const char* collective, int root) {
     name_case(name, r->place, "%s %s n=%ld root=%d%s", collective, r->name, r->count, root,
-              r->in_place ? " in-place" : "");
+              r->some_in_place ? " some in-place"
+              : r->in_place    ? " in-place"
+                               : "");
 }
 
 /** Numbers whose sums are exact in any order when read as doubles. */
@@ -172,11 +175,12 @@ static void run_reduce_scatter(const reduction_t* r) {
         total += counts[i];
     }
     const long own = counts[place->rank];
+    const int in_place = r->some_in_place ? place->rank % 2 : r->in_place;
     buffer_t send = operands(r, total, name, place->rank);
-    buffer_t receive = operands(r, r->in_place ? total : own, name, r->in_place ? place->rank : -1);
-    MPI_Reduce_scatter(r->in_place ? MPI_IN_PLACE : send.data, receive.data, counts, r->type, r->op,
+    buffer_t receive = operands(r, in_place ? total : own, name, in_place ? place->rank : -1);
+    MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : send.data, receive.data, counts, r->type, r->op,
                        place->comm);
-    if (r->in_place) {
+    if (in_place) {
         record_part(name, r, &receive, own);
     } else {
         record(name, buffer_digest(&receive));
@@ -216,6 +220,9 @@ static void run_one(reduction_t* r) {
         run_reduce_scatter(r);
         run_reduce_scatter_block(r);
     }
+    r->some_in_place = 1;
+    run_reduce_scatter(r);
+    r->some_in_place = 0;
 }
 
 static void run_sizes(const place_t* place, const char* name, MPI_Datatype type, MPI_Op op) {

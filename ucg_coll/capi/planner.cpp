@@ -170,11 +170,13 @@ std::string_view Planner::helped_if_wanted(const graph::Request& request) const 
 
 /// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to give it, or none;
 /// messages carry the same bytes wherever they come from. Rank 0's program decides, so that all
-/// ranks agree.
+/// ranks agree. Of the collectives with block vectors only an allgatherv has algorithms that read
+/// peers' buffers.
 bool Planner::moves_what_peers_read(const graph::Request& request,
                                     std::string_view algorithm) const {
-    if (!request.in_place || graph::rooted(request.collective) ||
-        graph::has_block_vectors(request.collective)) {
+    const bool reads_buffers = !graph::has_block_vectors(request.collective) ||
+                               request.collective == graph::Collective::allgatherv;
+    if (!request.in_place || graph::rooted(request.collective) || !reads_buffers) {
         return false;
     }
     const Result<graph::Schedule> first = plan::plan(facts(), request, 0, algorithm);

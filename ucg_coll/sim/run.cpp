@@ -129,9 +129,12 @@ Status Run::issue(Rank rank, RankState& state, const Step& step) {
     case StepKind::post: status = post(rank, state, step); break;
     case StepKind::copy:
         if (bytes > 0) {
-            const std::uint64_t touched = copied_through_bytes(
-                step, program(rank), bytes, buffers_[static_cast<std::size_t>(rank)]);
-            compute(rank, state, Activity::Kind::copy, copy_ns(options_.compute, bytes, touched));
+            const OwnBuffers& own = buffers_[static_cast<std::size_t>(rank)];
+            const std::uint64_t touched = copied_through_bytes(step, program(rank), bytes, own);
+            compute(rank, state, Activity::Kind::copy,
+                    copies_for_peers(step, program(rank), own)
+                        ? price::publish_ns(options_.memory.model, bytes, touched)
+                        : copy_ns(options_.compute, bytes, touched));
         }
         break;
     case StepKind::reduce:

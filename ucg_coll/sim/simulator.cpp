@@ -76,7 +76,7 @@ void Simulator::add(const graph::Schedule& schedule) {
     UCG_ASSERT(schedule.rank < placement_.rank_count());
     UCG_ASSERT(schedule.rank_count == placement_.rank_count());
     programs_.push_back(graph::lower(schedule).value());
-    buffers_.push_back({schedule.input_bytes, schedule.output_bytes});
+    buffers_.push_back({schedule.input_bytes, schedule.output_bytes, schedule.exposed});
 }
 
 Result<Outcome> Simulator::run(std::uint64_t seed, Trace* trace) const {

@@ -89,6 +89,7 @@ class Pricing {
 struct OwnBuffers {
     std::uint64_t input_bytes = 0;
     std::uint64_t output_bytes = 0;
+    bool exposed = false; ///< As in the schedule: peers name slices of this rank's memory.
 };
 
 /// The programs of all ranks, which can be run under any number of seeds. Not thread-safe.

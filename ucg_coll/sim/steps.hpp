@@ -99,6 +99,14 @@ inline std::uint64_t copied_through_bytes(const graph::Step& step,
     return sum;
 }
 
+/// Returns whether a copy goes to scratch that peers name, and have read last.
+inline bool copies_for_peers(const graph::Step& step, const graph::LoweredSchedule& program,
+                             const OwnBuffers& own) {
+    const graph::Address& target = program.addresses_of(step).front();
+    return own.exposed && !target.of_peer && target.buffer == graph::BufferKind::scratch &&
+           !target.is_own_scratch();
+}
+
 /// Returns whether a copy or a reduction reads flag slots.
 inline bool has_flag_slots(const graph::Step& step, const graph::LoweredSchedule& program) {
     const std::span addresses = program.addresses_of(step);

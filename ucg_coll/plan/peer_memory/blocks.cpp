@@ -188,14 +188,17 @@ graph::Schedule build_gather(const Facts& facts, const graph::Request& request, 
 // Scatter, alltoall and reduce_scatter(_block): blocks for all ranks are published at once, which
 // the staging buffer must hold.
 
-/// Returns the time to publish all blocks, of `bytes`. The staging buffer and `touched_bytes` of
-/// other memory pass through the caches, which may hold them or not.
-double publish_all_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t touched_bytes) {
-    if (facts.shared.buffers_mapped) {
-        return 0;
-    }
+/// Returns the time to copy all blocks, of `bytes`, to where peers read them. That memory and
+/// `touched_bytes` of other memory pass through the caches, which may hold them or not.
+double copy_all_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t touched_bytes) {
     return static_cast<double>(bytes) *
            staging_overwrite_per_byte_ns(facts, oversubscribed_rates(facts, bytes + touched_bytes));
+}
+
+/// Returns the time to publish all blocks: that of copying them to a staging buffer, or 0 where
+/// peers reach buffers in place.
+double publish_all_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t touched_bytes) {
+    return facts.shared.buffers_mapped ? 0 : copy_all_ns(facts, bytes, touched_bytes);
 }
 
 /// The root publishes while the others wait.
@@ -266,10 +269,17 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
     return builder.finish();
 }
 
+/// Does each rank copy its vector to scratch in which peers read it? In a reduce_scatter some ranks
+/// may be in place and others not, so that nobody knows in which buffer others' vectors are.
+bool copies_to_scratch(const graph::Request& request) {
+    return request.collective == graph::Collective::reduce_scatter;
+}
+
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t total = all_blocks(request);
     const std::uint64_t longest = longest_block(request);
-    const double published_ns = publish_all_ns(facts, total, 0);
+    const double published_ns =
+        copies_to_scratch(request) ? copy_all_ns(facts, total, 0) : publish_all_ns(facts, total, 0);
     const double span_ns =
         published_ns + 2 * barrier_ns(facts) +
         read_and_combine_ns(facts, read_others_ns(facts, Readers::at_once, longest),
@@ -278,18 +288,33 @@ double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
                              [&](const Work& work) { return published_ns + work.read_ns(total); });
 }
 
+/// Shows peers this rank's vector. Returns the vector as each rank names it in its own memory.
+Slice show_vector(Builder& builder, const graph::Request& request, OpIds& last) {
+    const std::uint64_t total = all_blocks(request);
+    if (!copies_to_scratch(request)) {
+        builder.staging_buffer(total);
+        last = {builder.publish(builder.input(0, total))};
+        return builder.input(0, total);
+    }
+    const Slice scratch = builder.shared_scratch(total);
+    builder.expose();
+    last = {builder.copy(request.in_place ? builder.output(0, total) : builder.input(0, total),
+                         scratch)};
+    return scratch;
+}
+
 template <const Algorithm& row>
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, row.name);
-    const std::uint64_t total = all_blocks(request);
-    builder.staging_buffer(total);
     const Team team = Team::whole(request.rank_count, rank);
-    const BlockMap source = reduce_scatter_source(builder, request);
-    OpIds last = {builder.publish(builder.input(0, total))};
+    OpIds last;
+    const Slice shown = show_vector(builder, request, last);
+    const Slice block = reduce_scatter_source(builder, request).block(rank);
+    const Slice own = part(shown, block.offset, block.length);
     barrier(builder, facts, team, last);
     std::vector<Slice> operands;
     for (const Rank peer : reading_order(team, request.commutative)) {
-        operands.push_back(at_rank(peer, source.block(rank)));
+        operands.push_back(at_rank(peer, own));
     }
     last.push_back(builder.reduce(operands, reduce_scatter_target(builder, request), last));
     barrier(builder, facts, team, last);
@@ -380,7 +405,7 @@ const Algorithm kReduceScatterPeerRead = {
     .summary = "every rank combines its block of all vectors in shared memory",
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter<kReduceScatterPeerRead>,
-    .needs = kWholeNotInPlaceNeeds,
+    .needs = kWholeNeeds,
 };
 
 } // namespace ucg::plan
