@@ -134,7 +134,6 @@ typedef struct {
     ucg_status_t
         context_status; /**< Why there is no context; UCG_INPROGRESS before the first try. */
     opal_list_t enabled_modules;  /**< All modules that have been enabled. */
-    opal_list_t modules;          /**< Modules with a group, for the counters. */
     opal_list_t waiting;          /**< Modules whose ranks are all ready to make their group. */
     bool turn_taken;              /**< This process has let one of them make its group. */
     bool polled;                  /**< opal_progress() drives libucg. */
@@ -259,7 +258,6 @@ typedef struct {
 typedef struct {
     mca_coll_base_module_t super;
     opal_list_item_t enabled; /**< In the component's `enabled_modules`. */
-    opal_list_item_t link;    /**< In the component's `modules` while the module has a group. */
     opal_list_item_t waiting; /**< In the component's `waiting` until it may make its group. */
 
     _Atomic(coll_ucg_state_t) state; /**< Written by the thread that ends the making of a group. */
@@ -287,8 +285,9 @@ typedef struct {
 
 OBJ_CLASS_DECLARATION(mca_coll_ucg_module_t);
 
-static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* link) {
-    return (mca_coll_ucg_module_t*)((char*)link - offsetof(mca_coll_ucg_module_t, link));
+/** Returns the module of an item of the component's `enabled_modules`. */
+static inline mca_coll_ucg_module_t* coll_ucg_module_of(opal_list_item_t* enabled) {
+    return (mca_coll_ucg_module_t*)((char*)enabled - offsetof(mca_coll_ucg_module_t, enabled));
 }
 
 void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace);

@@ -139,7 +139,7 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
     made->creation = NULL;
     if (UCG_OK == made->status) {
         module->group = group;
-        coll_ucg_enlist(module);
+        coll_ucg_poll_for(module);
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
         module->calls_before_background = coll_ucg_pause_after_busy(&module->pause);
@@ -335,7 +335,8 @@ static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
 static coll_ucg_background_t* next_of_round(unsigned round) {
     coll_ucg_background_t* making;
     OPAL_LIST_FOREACH(making, &background.all, coll_ucg_background_t) {
-        if (making->started && !making->driven && round != making->round) {
+        /* Another thread's later round may have advanced it; rounds may wrap. */
+        if (making->started && !making->driven && (int)(round - making->round) > 0) {
             making->driven = true;
             making->round = round;
             return making;

@@ -170,12 +170,17 @@ static void register_settings(const mca_base_component_t* component) {
     }
 }
 
-/** Adds the counters of the modules that live to those of the modules that are gone. */
+/** Adds the counters of the modules that live to those of the modules that are gone. Tools may ask
+ *  before MPI_Init, when the component is not open. */
 static void sum_counters(coll_ucg_counters_t* sum) {
     opal_list_item_t* item;
+    memset(sum, 0, sizeof *sum);
+    if (mca_coll_ucg_component.output < 0) {
+        return;
+    }
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     *sum = mca_coll_ucg_component.counters;
-    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.modules, opal_list_item_t) {
+    OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
         coll_ucg_add_counters(sum, &coll_ucg_module_of(item)->counters);
     }
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
@@ -413,7 +418,6 @@ static int component_open(void) {
     OBJ_CONSTRUCT(&component->lock, opal_mutex_t);
     OBJ_CONSTRUCT(&component->waiting, opal_list_t);
     OBJ_CONSTRUCT(&component->enabled_modules, opal_list_t);
-    OBJ_CONSTRUCT(&component->modules, opal_list_t);
     component->output = opal_output_open(NULL);
     component->context = NULL;
     component->context_status = UCG_INPROGRESS;
@@ -454,8 +458,7 @@ static void report_counters(void) {
 static void leave_groups(void) {
     opal_list_item_t* item;
     OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
-        mca_coll_ucg_module_t* module =
-            (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, enabled));
+        mca_coll_ucg_module_t* module = coll_ucg_module_of(item);
         module->state = COLL_UCG_OFF;
         coll_ucg_tear_down(module);
     }
@@ -475,12 +478,11 @@ static int component_close(void) {
     coll_ucg_close_background();
     coll_ucg_close_requests();
     coll_ucg_stop_polling();
-    if (NULL != component->context && opal_list_is_empty(&component->modules)) {
+    if (NULL != component->context) {
         ucg_context_destroy(component->context);
         component->context = NULL;
     }
     coll_ucg_close_peers();
-    OBJ_DESTRUCT(&component->modules);
     OBJ_DESTRUCT(&component->enabled_modules);
     OBJ_DESTRUCT(&component->waiting);
     OBJ_DESTRUCT(&component->lock);

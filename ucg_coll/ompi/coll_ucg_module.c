@@ -123,7 +123,6 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     module->pool = NULL;
     module->sides = NULL;
     OBJ_CONSTRUCT(&module->enabled, opal_list_item_t);
-    OBJ_CONSTRUCT(&module->link, opal_list_item_t);
     OBJ_CONSTRUCT(&module->waiting, opal_list_item_t);
 }
 
@@ -140,7 +139,6 @@ static void module_destruct(mca_coll_ucg_module_t* module) {
         coll_ucg_free_sides(module->sides);
     }
     OBJ_DESTRUCT(&module->waiting);
-    OBJ_DESTRUCT(&module->link);
     OBJ_DESTRUCT(&module->enabled);
 }
 
@@ -188,8 +186,7 @@ static void leave_side_to_others(const ompi_communicator_t* side) {
     opal_list_item_t* item;
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
-        mca_coll_ucg_module_t* module =
-            (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, enabled));
+        mca_coll_ucg_module_t* module = coll_ucg_module_of(item);
         if (module->comm == side) {
             module->state = COLL_UCG_OFF;
         }

@@ -214,10 +214,7 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
     return status;
 }
 
-void coll_ucg_enlist(mca_coll_ucg_module_t* module) {
-    opal_mutex_lock(&mca_coll_ucg_component.lock);
-    opal_list_append(&mca_coll_ucg_component.modules, &module->link);
-    opal_mutex_unlock(&mca_coll_ucg_component.lock);
+void coll_ucg_poll_for(mca_coll_ucg_module_t* module) {
     coll_ucg_poll_library_for(module->group);
     COLL_UCG_VERBOSE(2, "coll/ucg: %s: rank %d of %d is set up", module->comm->c_name,
                      ompi_comm_rank(module->comm), ompi_comm_size(module->comm));
@@ -304,7 +301,7 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
         return UCG_ERR_UNSUPPORTED;
     }
     if (UCG_OK == status) {
-        coll_ucg_enlist(module);
+        coll_ucg_poll_for(module);
     }
     module->state = UCG_OK == status ? COLL_UCG_READY : COLL_UCG_OFF;
     return status;
@@ -326,12 +323,8 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
     if (NULL != module->sides) {
         coll_ucg_leave_sides(module->sides);
     }
-    if (NULL == module->group) {
-        return;
+    if (NULL != module->group) {
+        ucg_group_destroy(module->group);
+        module->group = NULL;
     }
-    opal_mutex_lock(&mca_coll_ucg_component.lock);
-    opal_list_remove_item(&mca_coll_ucg_component.modules, &module->link);
-    opal_mutex_unlock(&mca_coll_ucg_component.lock);
-    ucg_group_destroy(module->group);
-    module->group = NULL;
 }

@@ -45,8 +45,8 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
 /** Replaces each number by the least that a process of the module's group has there. */
 ucg_status_t coll_ucg_find_least(mca_coll_ucg_module_t* module, uint64_t* numbers, size_t count);
 
-/** Counts a module that has got its group among those that have one. */
-void coll_ucg_enlist(mca_coll_ucg_module_t* module);
+/** Has the library polled for a module that has got its group. */
+void coll_ucg_poll_for(mca_coll_ucg_module_t* module);
 
 /** Says once, from the first rank, that a communicator goes without libucg. */
 void coll_ucg_tell_of_no_group(const mca_coll_ucg_module_t* module, ucg_status_t status);
