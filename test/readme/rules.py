@@ -59,6 +59,8 @@ RULES = [
     Rule(r"lintian .*", ((r".*", "grep '^Source: ucg$' debian/control"),)),
     Rule(r"apt install .*", ((r"apt install", "ls"),)
          + 3 * ((r"\.\./([a-z0-9-]+)_\*\.deb", r"debian/\1.install"),)),
+    Rule(r"apt remove .*", ((r"apt remove", "ls"),)
+         + 3 * ((r" ([a-z0-9-]+)(?= |$)", r" debian/\1.install"),)),
     Rule(r"perf/model.*", unless="runs each algorithm in turn: minutes"),
     Rule(r"build/perf/micro/(limit|turn)_bench.*", (end("--smoke"),)),
     Rule(r"perf/aapc/run.*", unless="minutes; suite cluster runs it with --smoke"),
