@@ -56,7 +56,8 @@ Batch files
   A second file is run for each line of the first, whose options its lines inherit; names are
   printed joined by a slash.
 
-Where the time of short messages goes: ucg_perftest breakdown --help.
+Where the time of short messages goes: ucg_perftest breakdown --help; what a faster part would gain:
+ucg_perftest what-if --help.
 
 Exit status: 0 done, 1 failed (a process was lost, a test cannot run here, a result is wrong, a
 malformed batch file), 2 wrong usage; 128 and the signal's number after Ctrl-C.

@@ -18,14 +18,17 @@ namespace ucg::tools {
 
 class ProfileOption {
   public:
-    /// `question` says whether this machine's costs are the default; null: they are not. It must
-    /// outlive this object.
+    /// `question` says whether this machine's costs are the default; null: they are not, and the
+    /// command has no --this-machine. It must outlive this object.
     void add_option(CLI::App& app, const QuestionOptions* question = nullptr) {
         question_ = question;
         app.add_option("--profile", path_,
                        "Costs of the machine, TOML; \"-\": standard input; \"builtin\": what the "
                        "library has built in for this processor (default: generic costs, the "
-                       "same on all machines; --this-machine has your own profile)")
+                       "same on all machines" +
+                           std::string(question != nullptr
+                                           ? "; --this-machine has your own profile)"
+                                           : ")"))
             ->type_name("FILE");
         app.add_option("--network", network_,
                        "What carries messages between hosts, where the profile has not measured "

@@ -15,7 +15,8 @@ namespace {
 class Source {
   public:
     void add_options(CLI::App& app) {
-        CLI::Option_group& group = *app.add_option_group("Machine");
+        CLI::Option_group& group =
+            *app.add_option_group("Machine", "This one unless another is given");
         group.add_option("--synthetic", synthetic_,
                          "hwloc's description, for example \"package:2 l3:4 core:8 pu:2\"");
         group

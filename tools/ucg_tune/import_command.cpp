@@ -54,11 +54,7 @@ ImportCommand::ImportCommand(CLI::App& parent)
         ->required()
         ->expected(-1);
     add_choice_option(app_, "--level", level_, kLevels, "How far apart its processes were");
-    app_.add_option("-o,--output", output_,
-                    "Profile to write; \"-\": standard output, and no report (default: where UCG "
-                    "finds it, " +
-                        shown_default_path() + ")")
-        ->type_name("FILE");
+    app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
     add_format_option(app_, format_, {Format::text, Format::toml});
     app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, ""); });
     app_.footer(kImportDescription);

@@ -87,11 +87,7 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
                     "About how long to measure, 0.1 to 3600 (default: 10)")
         ->type_name("SECONDS")
         ->transform(real_number(0.1, 3600));
-    app_.add_option("-o,--output", output_,
-                    "Profile to write; \"-\": standard output, and no report (default: where UCG "
-                    "finds it, " +
-                        shown_default_path() + ")")
-        ->type_name("FILE");
+    app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
     add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
     app_.add_option("--plot", plot_, "Draw the distributions of the shortest messages (gnuplot)")
         ->type_name("FILE.svg");

@@ -18,11 +18,6 @@ extern char** environ;
 
 namespace ucg::tools {
 
-std::string shown_default_path() {
-    const std::string path = capi::default_profile_path();
-    return path.empty() ? "none here: HOME is not set" : path;
-}
-
 Result<std::string> profile_path(const std::string& output) {
     std::string path = output.empty() ? capi::default_profile_path() : output;
     if (path.empty()) {

@@ -9,8 +9,10 @@
 
 namespace ucg::tools {
 
-/// Returns, for --help, the path at which UCG finds a profile by default, or why there is none.
-std::string shown_default_path();
+/// What --help says of --output. It names no folder of whoever runs it: manuals are made from it.
+inline constexpr const char* kOutputHelp =
+    "Profile to write; \"-\": standard output, and no report (default: where UCG finds it, "
+    "ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config)";
 
 /// Returns the path of the profile to write: `output`, or the default path if that is empty.
 Result<std::string> profile_path(const std::string& output);

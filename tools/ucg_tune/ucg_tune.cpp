@@ -21,11 +21,7 @@ class MemoryCommand {
         : app_(*parent.add_subcommand(
               "memory", "Measure what the cores of this node take to read one another's memory, to "
                         "copy and to reduce, and write it to the profile")) {
-        app_.add_option("-o,--output", output_,
-                        "Profile to write; \"-\": standard output, and no report (default: where "
-                        "UCG finds it, " +
-                            shown_default_path() + ")")
-            ->type_name("FILE");
+        app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
         app_.add_option("--time", options_.seconds,
                         fmt::format("About how long to measure, 0.1 to 3600 (default: {})",

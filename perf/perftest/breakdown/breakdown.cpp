@@ -27,6 +27,16 @@ namespace {
 
 using namespace breakdown;
 
+constexpr const char* kFooter =
+    "Exit status: 0 done, 1 failed (a process was lost, a transport cannot be used here, a file\n"
+    "cannot be read or written), 2 wrong usage; 128 and the signal's number after Ctrl-C.\n"
+    "\n"
+    "Examples:\n"
+    "  ucg_perftest breakdown -x posix --svg posix.svg\n"
+    "  ucg_perftest breakdown -x tcp --ucp --rounds 11\n"
+    "  ucg_perftest breakdown --collective allreduce,barrier --check-what-if\n"
+    "  ucg_perftest breakdown --json posix.json && ucg_perftest what-if posix.json";
+
 /// Returns the name that Linux gives the processor, or "not known".
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
@@ -258,6 +268,7 @@ int breakdown_main(int argc, const char* const* argv) {
     Options options;
     options.add_to(app);
     app.parse_complete_callback([&] { options.complete(); });
+    app.footer(kFooter);
     int exit_status = tools::kExitOk;
     const int status = tools::run(app, argc, argv, [&]() -> Status {
         const ucg::Result<int> ended = measure(options);

@@ -126,6 +126,12 @@ int what_if_main(int argc, const char* const* argv) {
         ->type_name("COUNT")
         ->capture_default_str();
     app.add_option("--svg", options.svg_file, "Draws the curves")->type_name("FILE");
+    app.footer("Exit status: 0 done, 1 failed, 2 wrong usage.\n"
+               "\n"
+               "Examples:\n"
+               "  ucg_perftest what-if posix.json --component post --svg post.svg\n"
+               "  ucg_perftest breakdown --json - | ucg_perftest what-if - --collective allreduce "
+               "--ranks 64");
     return tools::run(app, argc, argv, [&] { return run_what_if(options); });
 }
 
