@@ -9,8 +9,12 @@
  *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
  *     trace) allows.
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
- *     before their context; too early a call fails with UCG_ERR_BUSY; the handle stays valid. A
- *     null handle is never valid except where a function says so.
+ *     before their context; too early a call fails with UCG_ERR_BUSY; the handle stays valid. With
+ *     a null handle or output pointer behaviour is undefined, except where a function allows it.
+ *   - A started collective that ends with an error, other than that of a fallible operator or of a
+ *     layout's function, ends its group: all that is in progress or started there fails as well.
+ *     The buffers are the caller's again. Free the requests, destroy the group, and make another if
+ *     the ranks still live.
  *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
  *     an earlier minor version go on working with later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
@@ -64,10 +68,13 @@ void ucg_get_version(unsigned* major_p, unsigned* minor_p, unsigned* release_p);
 /** Returns the version as text, "0.2.0", in static storage. Does not fail. */
 const char* ucg_get_version_string(void);
 
-/** Takes one log line, "[host:pid] ucg error: ...\n". Any thread, under any lock: call no ucg_*. */
+/** Takes one log line, "[host:pid] ucg error: ...\n". Any threads, also several at once, under any
+ *  lock: call no ucg_*. */
 typedef void (*ucg_log_handler_t)(const char* line, void* arg);
 /** Sends the process's log lines that UCG_LOG_LEVEL lets pass to `handler`; NULL: to standard
- *  error. Returns the former handler, and its `arg` in *old_arg_p (may be NULL). Any thread. */
+ *  error. The level is the process's, too: each new context sets it. Returns the former handler,
+ *  and its `arg` in *old_arg_p (may be NULL); both must stay valid, for a line that another thread
+ *  has begun may still go there. Any thread. */
 ucg_log_handler_t ucg_log_set_handler(ucg_log_handler_t handler, void* arg, void** old_arg_p);
 
 typedef struct ucg_config* ucg_config_h;
@@ -78,15 +85,16 @@ typedef struct ucg_request* ucg_coll_h;
 
 /* ------------------------------------------------------------------ configuration */
 
-/**
- * Reads the configuration: defaults, then the environment (variables UCG_*).
- * Fails with UCG_ERR_INVALID_PARAM when a variable has a value that cannot be parsed.
- */
+/** Reads the configuration: defaults, then the environment (variables UCG_*). One thread at a time
+ *  uses it. UCG_ERR_INVALID_PARAM: a variable has a value that cannot be parsed. */
 ucg_status_t ucg_config_read(ucg_config_h* config_p);
-/** Sets one variable by its name without the prefix, for example ("TLS", "shm"). */
+/** Sets one variable by its name without the prefix, for example ("TLS", "shm").
+ *  UCG_ERR_INVALID_PARAM: there is no such variable, or the value cannot be parsed; nothing has
+ *  changed. */
 ucg_status_t ucg_config_modify(ucg_config_h config, const char* name, const char* value);
 /** Prints every variable with its value and meaning, as `ucx_info -f` does. */
 void ucg_config_print(ucg_config_h config, FILE* stream);
+/** Releases a configuration; contexts that were made with it have copies. NULL is ignored. */
 void ucg_config_release(ucg_config_h config);
 
 /* ------------------------------------------------------------------ context */
@@ -111,6 +119,8 @@ enum ucg_progress_flags {
     UCG_PROGRESS_FLAG_MESSAGES = UCG_BIT(0)
 };
 
+/** Defaults: UCG_THREAD_MODE_SINGLE, no progress function, the name "ucg", local_processes unknown
+ *  (then the number of the host's CPUs sizes shared memory), yields 0, no local_rank. */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_context_params_field. */
     ucg_thread_mode_t thread_mode;
@@ -150,10 +160,8 @@ static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params
     return ucg_context_create_version(UCG_API_MAJOR, UCG_API_MINOR, params, config, context_p);
 }
 
-/**
- * Advances all collectives of the context that are in progress. Returns how many messages
- * completed, 0 if there was nothing to do. Never blocks.
- */
+/** Advances all collectives of the context that are in progress. Returns how many messages
+ *  completed, 0 if there was nothing to do. Never blocks. */
 unsigned ucg_context_progress(ucg_context_h context);
 
 /** The outcome of a collective that ucg_coll_post() started and that has ended. */
@@ -167,12 +175,10 @@ typedef struct {
  *  the number of collectives in progress that have not advanced. */
 unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, unsigned max);
 
-/**
- * Closes the connections to all peers after delivering what was sent, in bounded time. The caller
- * then synchronises with the peers by its own means (a fence of the launcher), meanwhile calling
- * ucg_context_progress to serve slower peers, and then calls ucg_context_destroy. This call may be
- * left out. No collective may be in progress, or be started afterwards.
- */
+/** Closes the connections to all peers after delivering what was sent, in bounded time. The caller
+ *  then synchronises with the peers by its own means (a fence of the launcher), meanwhile calling
+ *  ucg_context_progress to serve slower peers, and then calls ucg_context_destroy. This call may be
+ *  left out. No collective may be in progress, or be started afterwards. */
 ucg_status_t ucg_context_disconnect(ucg_context_h context);
 
 /** Destroys a context. Local. UCG_ERR_BUSY: it has groups, or is making some; it stays valid. */
@@ -202,12 +208,10 @@ ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
 
 /* ------------------------------------------------------------------ group */
 
-/**
- * The caller's own allgather, used while a group is made: gathers `bytes` bytes of `send_buffer`
- * from every rank of the group into `recv_buffer` (size * bytes) in rank order. Blocking; returns 0
- * on success, the same on all ranks if it can. Meanwhile it may make progress, also on a context
- * that is not UCG_THREAD_MODE_MULTIPLE.
- */
+/** The caller's own allgather, used while a group is made: gathers `bytes` bytes of `send_buffer`
+ *  from every rank of the group into `recv_buffer` (size * bytes) in rank order. Blocking; returns
+ *  0 on success, the same on all ranks if it can. Meanwhile it may make progress, also on a context
+ *  that is not UCG_THREAD_MODE_MULTIPLE. */
 typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
                                       size_t bytes);
 
@@ -227,8 +231,8 @@ enum ucg_group_params_field {
 
 typedef struct {
     uint64_t field_mask;                  /**< Bits of ucg_group_params_field. */
-    uint32_t rank;                        /**< This process's rank. Required. */
-    uint32_t size;                        /**< Number of ranks. Required. */
+    uint32_t rank;                        /**< This process's rank, less than `size`. Required. */
+    uint32_t size;                        /**< Number of ranks, 1 to 2^31 - 1. Required. */
     ucg_oob_allgather_cb_t oob_allgather; /**< Required by ucg_group_create(). */
     void* oob_arg;
     const char* name;                                 /**< Its name in messages; copied. */
@@ -357,12 +361,10 @@ typedef enum {
     UCG_OP_LAST
 } ucg_op_t;
 
-/**
- * A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be `left`
- * or `right`; otherwise the three do not overlap. Must be associative. Called by the thread that
- * runs or waits for the collective; if no thread waits for it, by any thread that makes progress in
- * the context.
- */
+/** A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be
+ *  `left` or `right`; otherwise the three do not overlap. Must be associative. Called by the thread
+ *  that runs or waits for the collective; if no thread waits for it, by any thread that makes
+ *  progress in the context. */
 typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
                                 size_t count);
 
@@ -458,7 +460,7 @@ typedef struct {
         ucg_fallible_reduce_cb_t fallible_reduce;
     };
     __extension__ union {
-        void* reduce_arg;
+        void* reduce_arg;                 /**< No collective has both. */
         const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
     };
     __extension__ union {
@@ -481,24 +483,21 @@ typedef struct {
     const ucg_layout_t* recv_layout;
 } ucg_coll_params_t;
 
-/**
- * Makes all ranks of the group agree on what only some of them know and what helps to choose the
- * algorithm for a collective such as this one: for neighbor_alltoallv, the lengths of the blocks
- * between hosts. Later ucg_coll_init() calls use it. Blocks; all ranks call it, or none, in one
- * order with their other collectives. ucg_coll_run() does so by itself now and then.
- */
+/** Makes all ranks of the group agree on what only some of them know and what helps to choose the
+ *  algorithm for a collective such as this one: for neighbor_alltoallv, the lengths of the blocks
+ *  between hosts. Later ucg_coll_init() calls use it. Blocks; all ranks call it, or none, in one
+ *  order with their other collectives. ucg_coll_run() does so by itself now and then. */
 ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params);
 
-/**
- * Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
- * Every rank of the group must prepare and start the same collectives in the same order.
- * UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on facts that all
- * ranks of the group know alike.
- */
+/** Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
+ *  Every rank of the group must prepare and start the same collectives in the same order.
+ *  UCG_ERR_UNSUPPORTED: nothing was started; whether it is returned depends only on facts that all
+ *  ranks of the group know alike. */
 ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params, ucg_coll_h* coll_p);
 
 /** Starts a prepared collective, or starts it again after it has completed. Never blocks. Returns
- *  UCG_OK (already complete) or UCG_INPROGRESS; UCG_ERR_BUSY: it was in progress, and goes on. */
+ *  UCG_OK (already complete) or UCG_INPROGRESS; UCG_ERR_BUSY: it was in progress, and goes on. Of
+ *  one that has failed with its group it returns that error. */
 ucg_status_t ucg_coll_start(ucg_coll_h coll);
 
 /**
@@ -526,7 +525,8 @@ ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 /** The second half of ucg_coll_post(), for what ucg_coll_start() or _restart() left in progress. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. */
+/** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. A
+ *  collective that is not in progress keeps its outcome: UCG_OK before its first start. */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins, yields where ranks outnumber CPUs or others want these, sleeps as
