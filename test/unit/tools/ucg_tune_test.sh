@@ -22,7 +22,7 @@ fail() {
 expect 0 '^ucg_tune \(UCG\) [0-9]+\.[0-9]+' --version
 expect 0 'Exit status: ' --help
 expect 0 'Examples:' memory --help
-expect 0 "$directory/config/ucg/profile.toml" memory --help
+expect 0 "ucg/profile.toml in" memory --help
 expect 2 'A subcommand is required'
 expect 2 'from 0.1 to 3600, found .0.' memory --time 0
 expect 2 'expected one of text, json, toml; found dot' memory --format dot
