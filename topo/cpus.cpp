@@ -51,6 +51,10 @@ unsigned usable_cpu_count() {
     return limit_cpu_count(usable_cpus().size(), cpu_quota(read_file));
 }
 
+unsigned granted_cpu_count() {
+    return limit_cpu_count(kNoCpuQuota, cpu_quota(read_file));
+}
+
 unsigned limit_cpu_count(std::size_t affinity, std::optional<double> quota) {
     const double limit =
         quota ? std::min(*quota, static_cast<double>(affinity)) : static_cast<double>(affinity);

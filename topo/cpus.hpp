@@ -20,6 +20,12 @@ std::vector<std::uint32_t> usable_cpus();
 /// for set-up.
 unsigned usable_cpu_count();
 
+/// Stands for a quota that does not limit.
+inline constexpr unsigned kNoCpuQuota = ~0U;
+/// Returns the whole CPUs that the process's cgroups grant, at least 1, whatever the affinity mask
+/// says; kNoCpuQuota if they do not limit it. Reads files, so it is for set-up.
+unsigned granted_cpu_count();
+
 /// A function that returns the content of a file, or nothing if it cannot be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 /// Reads a file of this machine.

@@ -31,6 +31,7 @@ struct Strided {
     ucg_layout_t layout = {};
     /// The calls fail from this one of the next calls on; 0: none fails.
     std::size_t failing_calls = 0;
+    ucg_status_t failure = UCG_ERR_IO_ERROR;
     std::size_t calls = 0;
 
     explicit Strided(const std::vector<std::int64_t>& dense) : words(dense.size() * kStride, kGap) {
@@ -62,7 +63,7 @@ struct Strided {
 
     ucg_status_t next_call() {
         ++calls;
-        return failing_calls != 0 && calls >= failing_calls ? UCG_ERR_IO_ERROR : UCG_OK;
+        return failing_calls != 0 && calls >= failing_calls ? failure : UCG_OK;
     }
     static ucg_status_t pack(void* self, const void* buffer, std::uint64_t offset, void* piece,
                              std::uint64_t bytes) {
@@ -207,8 +208,9 @@ std::string check_all(Job& job, std::size_t count) {
     return "";
 }
 
-/// Lets the second piece fail to be packed, or unpacked, on rank 1 alone.
-std::string fail(Job& job, Form form, unsigned sides) {
+/// Lets the second piece fail to be packed, or unpacked, on rank 1 alone. What is no error code
+/// ends the collective as an internal error.
+std::string fail(Job& job, Form form, unsigned sides, ucg_status_t failure) {
     Case c{job.me.rank, job.me.meeting->size(), 0, 9000, false};
     fill(c, UCG_COLL_ALLREDUCE);
     Strided send(c.send);
@@ -220,7 +222,9 @@ std::string fail(Job& job, Form form, unsigned sides) {
     c.params.recv_buffer = receive.words.data();
     Strided& broken = sides == 1 ? send : receive;
     broken.failing_calls = job.me.rank == 1 ? 2 : 0;
-    const ucg_status_t expected = job.me.rank == 1 ? UCG_ERR_IO_ERROR : UCG_OK;
+    broken.failure = failure;
+    const ucg_status_t as_told = failure < UCG_OK ? failure : UCG_ERR_INTERNAL;
+    const ucg_status_t expected = job.me.rank == 1 ? as_told : UCG_OK;
     if (run(job, c.params, form) != expected) {
         return "a layout's failure is not what the collective ends with";
     }
@@ -253,8 +257,10 @@ TEST_CASE("capi: every collective of elements with a layout of the program's",
 TEST_CASE("capi: a layout's functions may fail", "[capi][layouts][shm]") {
     for (const Form form : kForms) {
         for (const unsigned side : {1U, 2U}) {
-            CAPTURE(static_cast<int>(form), side);
-            CHECK(run_ranks(2, [&](Job& job) { return fail(job, form, side); }) == "");
+            for (const ucg_status_t failure : {UCG_ERR_IO_ERROR, UCG_INPROGRESS}) {
+                CAPTURE(static_cast<int>(form), side, failure);
+                CHECK(run_ranks(2, [&](Job& job) { return fail(job, form, side, failure); }) == "");
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 // ucg_plan explain: shows the planner's choice and its reasons.
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include "tools/ucg_plan/profile_option.hpp"
 #include "tools/ucg_plan/question.hpp"
 #include "tools/ucg_plan/topology_option.hpp"
+#include "ucg_coll/base/ascii.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::tools {
@@ -190,9 +190,7 @@ class ExplainCommand final : public Command {
         if (!wanted_.empty()) {
             return plan::parse_algorithms_by_size(collective, wanted_);
         }
-        std::string variable = fmt::format("UCG_{}", graph::name(collective));
-        std::transform(variable.begin(), variable.end(), variable.begin(),
-                       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+        const std::string variable = "UCG_" + ascii_upper(graph::name(collective));
         const char* const value = std::getenv(variable.c_str());
         Result<plan::AlgorithmsBySize> asked =
             plan::parse_algorithms_by_size(collective, value == nullptr ? "" : value);

@@ -1,7 +1,6 @@
 #include "ucg_coll/capi/config.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "ucg_coll/base/ascii.hpp"
 #include "ucg_coll/base/similar.hpp"
 
 namespace ucg::capi {
@@ -109,13 +109,6 @@ Status check_any(std::string_view) {
     return {};
 }
 
-std::string upper(std::string_view text) {
-    std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
-}
-
 /// The syntax is that of plan::parse_algorithms_by_size.
 std::string algorithm_help(graph::Collective collective) {
     std::string help = fmt::format("Algorithm of {}; empty: the planner chooses. One of:",
@@ -136,7 +129,8 @@ std::string algorithm_help(graph::Collective collective) {
 
 void add_algorithms(std::vector<Variable>& rows) {
     for (const graph::Collective collective : graph::kCollectives) {
-        rows.push_back({upper(graph::name(collective)), "", algorithm_help(collective), check_any});
+        rows.push_back(
+            {ascii_upper(graph::name(collective)), "", algorithm_help(collective), check_any});
     }
 }
 
@@ -220,7 +214,7 @@ const std::vector<Variable>& variables() {
 /// Returns the collective whose algorithm that variable names.
 std::optional<graph::Collective> collective_of(std::string_view variable) {
     for (const graph::Collective collective : graph::kCollectives) {
-        if (upper(graph::name(collective)) == variable) {
+        if (ascii_upper(graph::name(collective)) == variable) {
             return collective;
         }
     }
@@ -397,7 +391,7 @@ std::string_view Config::algorithm(graph::Collective collective, std::uint64_t b
 std::uint64_t Config::plan_hash() const {
     Hash hash;
     for (const graph::Collective collective : graph::kCollectives) {
-        hash.bytes(value(upper(graph::name(collective)))).bytes("\n");
+        hash.bytes(value(ascii_upper(graph::name(collective)))).bytes("\n");
     }
     return hash.bytes(value("REPRODUCIBLE")).bytes("\n").bytes(value("HELP")).digest();
 }

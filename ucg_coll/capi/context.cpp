@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -16,9 +17,7 @@ namespace {
 /// Returns how many of the host's CPUs this job may use: all that are online, unless a control
 /// group grants fewer. The own affinity mask says nothing of the other processes'.
 unsigned host_cpus(const Context::ProcessFacts& facts) {
-    const bool limited_by_quota = facts.cpu_count < facts.cpus.size();
-    return limited_by_quota ? facts.cpu_count
-                            : static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN));
+    return std::min(facts.cpu_quota, static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 topo::Place place_at_hand(const std::vector<std::uint32_t>& cpus) {
@@ -47,7 +46,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
     : config_(std::move(config)), plan_hash_(config_.plan_hash()), profile_(std::move(profile)),
       phases_(std::move(phases)), name_("ucg"), threaded_(asks_for_threads(params)),
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
-                                                       topo::usable_cpu_count()},
+                                                       topo::granted_cpu_count()},
       waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),
       memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());
@@ -458,12 +457,16 @@ void Context::add_completion(Completion& completion) {
     }
 }
 
-/// Whoever is told may start the collective again, or free it, before the callback returns; so an
-/// end is not used any more once its callback is called.
+ucg_status_t tell(Completion& ended) {
+    const ucg_status_t outcome = ended.coll->told(ended.status);
+    ended.awaited.store(false, std::memory_order_release); // What was unpacked comes before.
+    return outcome;
+}
+
 unsigned Context::call_due_back() {
     unsigned called = 0;
     for (std::unique_lock lock(groups_mutex_);; lock.lock()) {
-        const Completion* const ended = called_ends_.take();
+        Completion* const ended = called_ends_.take();
         if (ended == nullptr) {
             return called;
         }
@@ -471,9 +474,8 @@ unsigned Context::call_due_back() {
         const ucg_coll_cb_t callback = ended->callback;
         void* const argument = ended->user_data;
         const ucg_coll_h coll = ended->coll;
-        const ucg_status_t status = ended->status;
         lock.unlock();
-        callback(argument, coll, coll->told(status));
+        callback(argument, coll, tell(*ended));
         ++called;
     }
 }
@@ -521,6 +523,7 @@ void Context::disconnect() {
     if (ucx_ != nullptr) {
         ucx_->begin_close();
         while (!ucx_->close_progress()) { // Bounded by UcxOptions::close_timeout.
+            std::this_thread::yield();    // The peers may need this processor to answer.
         }
     }
 }

@@ -109,12 +109,12 @@ class CompletionQueue {
         (first_ == nullptr ? first_ : last_->next) = &completion;
         last_ = &completion;
     }
-    /// Removes and returns the oldest end; null if there is none.
+    /// Removes and returns the oldest end; null if there is none. Its collective stays busy until
+    /// tell() is called.
     Completion* take() {
         Completion* const oldest = first_;
         if (oldest != nullptr) {
             first_ = oldest->next;
-            oldest->awaited.store(false, std::memory_order_relaxed);
         }
         return oldest;
     }
@@ -123,6 +123,11 @@ class CompletionQueue {
     Completion* first_ = nullptr;
     Completion* last_ = nullptr;
 };
+
+/// Returns what the caller is told of an end that was taken from its queue. Afterwards any thread
+/// may start the collective again or free it, so that `ended` is not used any more. The caller
+/// holds no lock.
+ucg_status_t tell(Completion& ended);
 
 class Context {
   public:
@@ -222,7 +227,9 @@ class Context {
     struct ProcessFacts {
         Result<shm::HostFacts> host; ///< Processes with equal facts share memory.
         std::vector<std::uint32_t> cpus = {};
-        unsigned cpu_count = 1; ///< CPUs that its control group grants, whatever the mask says.
+        /// Whole CPUs that its control groups grant, whatever the mask says; topo::kNoCpuQuota if
+        /// they do not limit it.
+        unsigned cpu_quota = topo::kNoCpuQuota;
     };
     const ProcessFacts& process_facts() const { return process_facts_; }
     /// Returns where this process runs, or where UCG_MACHINE has it run; the host is not set.
@@ -288,8 +295,8 @@ class Context {
     unsigned progress(Busy busy);
     /// Adds the end of a posted collective. The caller holds the lock of the list of groups.
     void add_completion(Completion& completion);
-    /// Returns the oldest end that no callback is told of; null if there is none. The caller holds
-    /// no lock.
+    /// Returns the oldest end that no callback is told of, which is for tell(); null if there is
+    /// none. The caller holds no lock.
     Completion* take_completion() {
         const std::lock_guard lock(groups_mutex_);
         return polled_ends_.take();

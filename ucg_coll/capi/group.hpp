@@ -49,7 +49,7 @@ struct ucg_request {
     /// Is it started, and its holder not told of its end? Then it may be neither started nor freed.
     bool busy() const {
         return collective.run->execution.in_progress() ||
-               completion.awaited.load(std::memory_order_relaxed);
+               completion.awaited.load(std::memory_order_acquire);
     }
     /// Returns what its holder is told of a collective in that `state`; if it has ended, its packed
     /// elements are unpacked first. The caller holds no lock.

@@ -154,12 +154,22 @@ ucg_status_t Packing::end(ucg_status_t outcome) {
     return status_;
 }
 
+namespace {
+
+/// Returns what a call ends with if a function of its layout returns `status`: an error is
+/// negative, and nothing else but UCG_OK means anything.
+ucg_status_t status_of_function(ucg_status_t status) {
+    return status <= UCG_OK ? status : UCG_ERR_INTERNAL;
+}
+
+} // namespace
+
 void Packing::pack(const Side& side, const std::byte* from) {
     for (const Block& block : side.blocks) {
         for (std::uint64_t at = 0; at < block.bytes && status_ == UCG_OK; at += kPieceBytes) {
-            status_ = side.layout->pack(side.layout->layout_arg, from + block.place, at,
-                                        side.memory.get() + block.packed + at,
-                                        std::min(kPieceBytes, block.bytes - at));
+            status_ = status_of_function(side.layout->pack(
+                side.layout->layout_arg, from + block.place, at,
+                side.memory.get() + block.packed + at, std::min(kPieceBytes, block.bytes - at)));
         }
     }
 }
@@ -167,9 +177,9 @@ void Packing::pack(const Side& side, const std::byte* from) {
 void Packing::unpack(const Side& side, std::byte* to) {
     for (const Block& block : side.blocks) {
         for (std::uint64_t at = 0; at < block.bytes && status_ == UCG_OK; at += kPieceBytes) {
-            status_ = side.layout->unpack(side.layout->layout_arg, to + block.place, at,
-                                          side.memory.get() + block.packed + at,
-                                          std::min(kPieceBytes, block.bytes - at));
+            status_ = status_of_function(side.layout->unpack(
+                side.layout->layout_arg, to + block.place, at,
+                side.memory.get() + block.packed + at, std::min(kPieceBytes, block.bytes - at)));
         }
     }
 }

@@ -462,7 +462,8 @@ ucg_status_t run_packed(ucg_group_h handle, const ucg_coll_params_t& params) {
     return (*packing)->end(ucg_coll_run(handle, &(*packing)->call()));
 }
 
-/// Frees what is complete at once: the caller has no handle of it.
+/// Frees what is complete at once: the caller has no handle of it. Another thread may be told of
+/// the end, and may free the collective, before ucg_coll_post() returns.
 ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& params,
                                 unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
     ucg_coll_h coll = nullptr;
@@ -471,10 +472,9 @@ ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& par
         *looks = 0;
         return status;
     }
+    *coll_p = coll;
     status = ucg_coll_post(coll, looks, user_data);
-    if (status == UCG_INPROGRESS) {
-        *coll_p = coll;
-    } else {
+    if (status != UCG_INPROGRESS) {
         static_cast<void>(ucg_coll_free(coll));
     }
     return status;

@@ -204,11 +204,12 @@ UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* co
         context->progress(ucg::capi::Busy::skip);
         context->call_back();
         while (count < max) {
-            const ucg::capi::Completion* const ended = context->take_completion();
+            ucg::capi::Completion* const ended = context->take_completion();
             if (ended == nullptr) {
                 break;
             }
-            completions[count++] = {ended->user_data, ended->coll->told(ended->status)};
+            void* const user_data = ended->user_data;
+            completions[count++] = {user_data, ucg::capi::tell(*ended)};
         }
         return UCG_OK;
     }));

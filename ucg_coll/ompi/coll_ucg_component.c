@@ -2,7 +2,6 @@
  * The component as Open MPI sees it: its structure, its parameters, its life, and the one context
  * of libucg that all modules of the process share.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,7 +260,9 @@ static ucg_status_t set_algorithm(ucg_config_h config, int function) {
     char variable[64];
     size_t i = 0;
     for (; '\0' != function_names[function][i]; i++) {
-        variable[i] = (char)toupper((unsigned char)function_names[function][i]);
+        /* toupper() depends on the program's locale. */
+        const char c = function_names[function][i];
+        variable[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
     }
     variable[i] = '\0';
     return set_variable(config, variable, mca_coll_ucg_component.algorithms[function]);

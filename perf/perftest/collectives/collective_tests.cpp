@@ -12,19 +12,13 @@
 #include "perf/perftest/launch/agree.hpp"
 #include "perf/perftest/test.hpp"
 #include "shm/segment.hpp"
+#include "ucg_coll/base/ascii.hpp"
 
 namespace ucg::perftest {
 
 namespace {
 
 constexpr int kCheckedCalls = 3; ///< The first one plans; the others find its plan.
-
-std::string upper(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    return result;
-}
 
 /// A buffer from malloc() or from UCG's heap. Every byte has been written, so that all pages exist.
 class Buffer {
@@ -169,7 +163,7 @@ class CollectiveTest : public Test {
     }
 
     Status open_group() {
-        const std::string variable = upper(data_.shape.name);
+        const std::string variable = ascii_upper(data_.shape.name);
         Result<std::unique_ptr<CollectiveGroup>> group =
             CollectiveGroup::create(runtime_, variable, parameters_.collective.algorithm);
         if (!group.ok()) {

@@ -108,6 +108,12 @@ static void check_short_forms(ucg_group_h group) {
     check(ucg_allreduce(group, ucg_in_place, out, 2, UCG_DT_FLOAT32, UCG_OP_SUM) == UCG_OK &&
               memcmp(out, in, sizeof(in)) == 0,
           "in place");
+    memcpy(out, in, sizeof(in));
+    check(ucg_scatter(group, out, (void*)ucg_in_place, 2, UCG_DT_FLOAT32, 0) == UCG_OK &&
+              ucg_scatterv(group, out, counts, displs, (void*)ucg_in_place, 2, UCG_DT_FLOAT32, 0) ==
+                  UCG_OK &&
+              memcmp(out, in, sizeof(in)) == 0,
+          "a root that scatters in place");
     check(ucg_allreduce(group, in, out, 1, UCG_DT_OPAQUE, UCG_OP_SUM) == UCG_ERR_INVALID_PARAM,
           "elements of no size");
     check(ucg_bcast(group, out, 3, UCG_DT_FLOAT32, 1) == UCG_ERR_INVALID_PARAM, "no such root");

@@ -54,6 +54,8 @@ TEST_CASE("topo: a quota rounds down to whole CPUs, but not to none", "[topo][cp
     CHECK(limit_cpu_count(8, 0.1) == 1);
     CHECK(limit_cpu_count(2, 1e12) == 2);
     CHECK(limit_cpu_count(0, std::nullopt) == 1);
+    CHECK(limit_cpu_count(kNoCpuQuota, std::nullopt) == kNoCpuQuota);
+    CHECK(limit_cpu_count(kNoCpuQuota, 1.5) == 1);
 }
 
 TEST_CASE("topo: the directories of a process's cgroups", "[topo][cpus]") {

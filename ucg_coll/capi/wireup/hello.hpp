@@ -2,6 +2,8 @@
 // bytes.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,7 +23,12 @@ namespace ucg::capi {
 /// messages, or of the memory that they share.
 inline constexpr std::uint32_t kProtocol = 1;
 
-/// What a rank says of itself. compare() looks at everything that must be equal on all ranks.
+/// The length of a Hello in every version: ranks of different versions exchange these before they
+/// know of the difference.
+inline constexpr std::size_t kHelloBytes = 640;
+
+/// What a rank says of itself; version and protocol stay at its front. compare() looks at
+/// everything that must be equal on all ranks.
 struct Hello {
     std::uint32_t version = UCG_VERSION_MAJOR << 24 | UCG_VERSION_MINOR << 16 | UCG_VERSION_RELEASE;
     std::uint32_t protocol = kProtocol;
@@ -35,7 +42,8 @@ struct Hello {
     std::uint32_t profile_named = 0;
     std::uint32_t profile_found = 0; ///< Read from a file.
     std::uint32_t profile_bad = 0;
-    std::uint32_t cpu_quota = 0; ///< CPUs that its control group grants, whatever the mask says.
+    /// Whole CPUs that its control groups grant, whatever the mask says: topo::granted_cpu_count().
+    std::uint32_t cpu_quota = topo::kNoCpuQuota;
     std::uint32_t shm_enabled = 0;
     std::uint32_t has_heap = 0;   ///< 1: its node heap is there; `heap` is no wish.
     std::uint32_t makes_heap = 0; ///< 1: it makes its heap for another group, and offers none yet.
@@ -58,7 +66,10 @@ struct Hello {
     ShmOffer guess;
     std::uint64_t guessed_options = 0;
     std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
+    std::array<std::uint64_t, 15> reserved = {};
 };
+static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
+              offsetof(Hello, protocol) == 4);
 
 /// Returns what this process says in a group of so many ranks, without what it says of its heap.
 Hello hello_of(Context& context, std::uint32_t rank_count);

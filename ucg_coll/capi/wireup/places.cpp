@@ -35,13 +35,11 @@ struct MachineLoad {
 /// Adds the ranks on a host, and the CPUs that they may use together.
 void add_host(MachineLoad& machine, const std::vector<Hello>& all, Ranks ranks) {
     CpuMask cpus;
-    unsigned quota = ~0U;
+    unsigned quota = topo::kNoCpuQuota;
     for (const Rank rank : ranks) {
         const Hello& hello = all[static_cast<std::size_t>(rank)];
         cpus.add(hello.cpus);
-        if (hello.cpu_quota < hello.cpus.count()) {
-            quota = std::min(quota, hello.cpu_quota);
-        }
+        quota = std::min(quota, hello.cpu_quota);
     }
     machine.ranks += static_cast<unsigned>(ranks.size());
     machine.granted_cpus += std::max(1U, std::min(cpus.count(), quota));

@@ -19,7 +19,8 @@
 extern "C" {
 #endif
 
-/** Stands for MPI_IN_PLACE: an address that is not that of any buffer. */
+/** Stands for MPI_IN_PLACE: an address that is not that of any buffer. It is given as the send
+ *  buffer, and by the root of a scatter(v), cast to void*, as the receive buffer. */
 extern const unsigned char ucg_in_place[1];
 
 /** Returns the parameters that the short forms have in common, of a collective `type` with `count`
@@ -198,6 +199,7 @@ static inline ucg_coll_params_t ucg_scatter_params(const void* send_buffer, void
                                                    uint32_t root) {
     ucg_coll_params_t params =
         ucg_short_params(UCG_COLL_SCATTER, send_buffer, recv_buffer, count, datatype);
+    params.flags = recv_buffer == ucg_in_place ? UCG_COLL_FLAG_IN_PLACE : 0;
     params.root = root;
     return params;
 }
@@ -310,6 +312,7 @@ static inline ucg_coll_params_t ucg_scatterv_params(const void* send_buffer,
                                                     uint32_t root) {
     ucg_coll_params_t params =
         ucg_short_params(UCG_COLL_SCATTERV, send_buffer, recv_buffer, count, datatype);
+    params.flags = recv_buffer == ucg_in_place ? UCG_COLL_FLAG_IN_PLACE : 0;
     params.field_mask = UCG_COLL_PARAM_FIELD_VECTORS;
     params.root = root;
     params.send_counts = send_counts;
