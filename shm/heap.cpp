@@ -207,12 +207,13 @@ Heap::~Heap() {
             }
         }
     }
-    if (!retired_.empty() && serves_malloc()) {
+    const std::uint64_t lost_bytes = lost_bytes_.load(std::memory_order_relaxed);
+    if ((!retired_.empty() || lost_bytes > 0) && serves_malloc()) {
         // The preloaded segment would serve the next heap of the process, at the same places. It is
         // never given back, so that heap gets another one.
         static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
     }
-    UCG_ASSERT(bytes_in_free() == part_bytes());
+    UCG_ASSERT(bytes_in_free() + lost_bytes == part_bytes());
     let_go([this] {
         peers_.clear();
         segment_.reset();
@@ -421,11 +422,12 @@ void Heap::keep(Lease& lease, bool pages_added) {
 /// Gives all kept ranges back. Discards all of each, so that the next lease finds zeros even if
 /// somebody has written behind its start without saying so. REQUIRES: the caller holds the lock.
 void Heap::drop_kept() {
-    for (const Kept& kept : kept_) {
+    while (!kept_.empty()) {
+        const Kept& kept = kept_.back();
         segment_->discard(kept.offset, kept.bytes);
         give_free(kept.offset, kept.bytes);
+        kept_.pop_back();
     }
-    kept_.clear();
 }
 
 void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
@@ -441,6 +443,7 @@ void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
     } catch (const std::bad_alloc&) {
         for (Lease& lease : retired.leases) { // Peers may still read it, so nobody else gets it.
             lease.heap_ = nullptr;
+            lost_bytes_.fetch_add(lease.bytes_, std::memory_order_relaxed);
         }
     }
     retiring_.fetch_sub(1, std::memory_order_release); // The heap may end from now on.

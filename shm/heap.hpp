@@ -297,10 +297,12 @@ class Heap {
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
     std::atomic<std::size_t> retired_count_ = 0; ///< Size of retired_.
-    std::atomic<unsigned> retiring_ = 0;         ///< Threads in retire().
-    std::mutex attach_mutex_;                    ///< Guards the exchange and the door.
-    std::unique_ptr<Exchange> exchange_;         ///< Serves the peers of all attachments.
-    std::mutex sleeper_mutex_;                   ///< Guards the making of the two below.
+    /// Bytes of leases that stay taken, since there was no memory to keep them in retired_.
+    std::atomic<std::uint64_t> lost_bytes_ = 0;
+    std::atomic<unsigned> retiring_ = 0; ///< Threads in retire().
+    std::mutex attach_mutex_;            ///< Guards the exchange and the door.
+    std::unique_ptr<Exchange> exchange_; ///< Serves the peers of all attachments.
+    std::mutex sleeper_mutex_;           ///< Guards the making of the two below.
     Lease bell_;
     std::unique_ptr<Sleeper> sleeper_;
 };

@@ -1,6 +1,7 @@
 #include "shm/ranges.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "ucg_coll/base/base.hpp"
 
@@ -46,23 +47,28 @@ std::optional<std::uint64_t> Ranges::take_last(std::uint64_t size) {
     return offset;
 }
 
+/// Changes nothing if there is no memory for one more range.
 void Ranges::give_back(std::uint64_t offset, std::uint64_t size) {
-    free_bytes_ += size;
-    auto next = free_.upper_bound(offset);
+    const auto next = free_.upper_bound(offset);
     UCG_ASSERT(next == free_.end() || offset + size <= next->first);
-    if (next != free_.end() && offset + size == next->first) {
-        size += next->second;
-        next = free_.erase(next);
-    }
-    if (next != free_.begin()) {
-        const auto before = std::prev(next);
-        UCG_ASSERT(before->first + before->second <= offset);
-        if (before->first + before->second == offset) {
-            before->second += size;
-            return;
+    const bool meets_next = next != free_.end() && offset + size == next->first;
+    const auto before = next == free_.begin() ? free_.end() : std::prev(next);
+    UCG_ASSERT(before == free_.end() || before->first + before->second <= offset);
+    if (before != free_.end() && before->first + before->second == offset) {
+        before->second += size;
+        if (meets_next) {
+            before->second += next->second;
+            free_.erase(next);
         }
+    } else if (meets_next) {
+        auto longer = free_.extract(next);
+        longer.key() = offset;
+        longer.mapped() += size;
+        free_.insert(std::move(longer));
+    } else {
+        free_.emplace_hint(next, offset, size);
     }
-    free_.emplace_hint(next, offset, size);
+    free_bytes_ += size;
 }
 
 std::uint64_t Ranges::largest_free() const {

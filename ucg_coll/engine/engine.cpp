@@ -1,6 +1,7 @@
 #include "ucg_coll/engine/engine.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace ucg::engine {
@@ -14,12 +15,27 @@ inline bool Engine::may_begin(const Execution& execution) const {
     return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
 }
 
+/// Does a part of a collective's work. If a transport gets no memory for it, the collective has
+/// failed: nobody knows which of its messages are posted.
+template <typename Work>
+inline void Engine::attempt(Execution& execution, Work work) {
+    try {
+        work();
+    } catch (const std::bad_alloc&) {
+        out_of_memory_ = true;
+        execution.state_ = ExecutionState::failed;
+    }
+}
+
 inline void Engine::begin(Execution& execution) {
     execution.state_ = ExecutionState::running;
     if (execution.program_.memory != nullptr) {
         begin_exposed(execution);
     } else if (execution.helps()) { // No unit is done here: the caller is to go on at once.
-        execution.begin_helped();
+        attempt(execution, [&] { execution.begin_helped(); });
+        if (execution.state_ == ExecutionState::failed) [[unlikely]] {
+            abandon();
+        }
     } else {
         advance(execution);
     }
@@ -27,7 +43,9 @@ inline void Engine::begin(Execution& execution) {
 
 void Engine::begin_exposed(Execution& execution) {
     exposed_ = &execution;
-    if (!execution.expose()) {
+    bool exposed = false;
+    attempt(execution, [&] { exposed = execution.expose(); });
+    if (!exposed) {
         abandon();
         exposed_ = nullptr;
         return;
@@ -43,11 +61,13 @@ void Engine::begin_exposed(Execution& execution) {
 /// use them any more.
 inline unsigned Engine::advance(Execution& execution) {
     unsigned units = 0;
-    if (execution.helps()) [[unlikely]] {
-        units = execution.advance_helped() ? 1 : 0;
-    } else {
-        execution.advance();
-    }
+    attempt(execution, [&] {
+        if (execution.helps()) [[unlikely]] {
+            units = execution.advance_helped() ? 1 : 0;
+        } else {
+            execution.advance();
+        }
+    });
     if (execution.state_ == ExecutionState::failed) [[unlikely]] {
         abandon();
     }
@@ -59,6 +79,10 @@ void Engine::start_any(Execution& execution) {
         return;
     }
     UCG_ASSERT(!execution.in_progress());
+    if (out_of_memory_) [[unlikely]] {
+        execution.state_ = ExecutionState::failed;
+        return;
+    }
     execution.sequence_ = next_sequence_++;
     execution.next_ = nullptr;
     execution.at_ = {};
@@ -98,8 +122,13 @@ void Engine::abandon() {
 
 unsigned Engine::progress() {
     unsigned events = 0;
-    for (transport::Transport* transport : transports_) {
-        events += transport->progress();
+    try {
+        for (transport::Transport* transport : transports_) {
+            events += transport->progress();
+        }
+    } catch (const std::bad_alloc&) {
+        out_of_memory_ = true;
+        abandon();
     }
     if (idle()) {
         return events;
@@ -218,7 +247,7 @@ Status Engine::status() const {
             return status;
         }
     }
-    return {};
+    return out_of_memory_ ? Status(Code::out_of_memory, "a transport got no memory") : Status();
 }
 
 } // namespace ucg::engine

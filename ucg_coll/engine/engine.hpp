@@ -85,8 +85,8 @@ class Engine {
     /// listener (Execution::tell_end); null if there is none.
     Execution* take_ended();
 
-    /// Returns why an execution failed: the status of the first transport that has failed, ok if
-    /// none has.
+    /// Returns why an execution failed: the status of the first transport that has failed, or that
+    /// one got no memory; else ok.
     Status status() const;
 
   private:
@@ -94,6 +94,8 @@ class Engine {
     void begin(Execution& execution);
     void begin_exposed(Execution& execution);
     void start_any(Execution& execution);
+    template <typename Work>
+    void attempt(Execution& execution, Work work);
     [[gnu::always_inline]] void exchange(Execution& execution);
     [[gnu::noinline]] void await(Execution& execution);
     void append(Execution& execution);
@@ -113,6 +115,7 @@ class Engine {
     Execution* first_ended_ = nullptr; // List of those that take_ended() will return.
     Execution* last_ended_ = nullptr;
     const Execution* exposed_ = nullptr; // The running one whose buffers peers read, if any.
+    bool out_of_memory_ = false;         // The group is lost, since a transport got no memory.
     std::uint32_t next_sequence_ = 0;
     std::uint64_t next_flag_slot_sequence_ = 0; // Counts uses of the flag slots.
 };

@@ -2,6 +2,7 @@
 // started again, whichever call tries to.
 #include <array>
 #include <cstddef>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -32,9 +33,13 @@ class Holding final : public transport::Transport, public transport::FlagSlots {
         for (transport::Message& message : messages) {
             message.state = transport::MessageState::posted;
             held_.push_back(&message);
+            use_memory();
         }
     }
-    unsigned progress() override { return 0; }
+    unsigned progress() override {
+        use_memory();
+        return 0;
+    }
     void abandon() override {
         ++abandoned;
         for (transport::Message* message : held_) {
@@ -66,10 +71,17 @@ class Holding final : public transport::Transport, public transport::FlagSlots {
 
     std::size_t posted() const { return held_.size(); }
     bool has_room = false;
+    bool has_memory = true;
     unsigned shares = 0;
     unsigned abandoned = 0;
 
   private:
+    void use_memory() const {
+        if (!has_memory) {
+            throw std::bad_alloc();
+        }
+    }
+
     std::vector<transport::Message*> held_;
     bool broken_ = false;
 };
@@ -190,6 +202,29 @@ TEST_CASE("engine: a collective whose messages have failed posts none again", "[
     }
     CHECK(rank.transport.posted() == posted);
     CHECK(rank.engine.status().code() == Code::unreachable);
+}
+
+TEST_CASE("engine: where a transport gets no memory, nothing stays posted", "[engine][failed]") {
+    Rank0 rank(by_messages());
+    const bool at_start = GENERATE(true, false);
+    rank.transport.has_memory = !at_start;
+    rank.engine.start(rank.execution);
+    if (!at_start) {
+        REQUIRE(rank.execution.in_progress());
+        rank.transport.has_memory = false;
+        rank.engine.progress();
+    }
+    CHECK(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.engine.idle());
+    CHECK(rank.transport.abandoned > 0);
+    CHECK(rank.engine.status().code() == Code::out_of_memory);
+    rank.transport.has_memory = true;
+    const std::size_t posted = rank.transport.posted();
+    engine::Execution later(rank.program);
+    later.bind({rank.input.data(), rank.output.data(), {}});
+    rank.engine.start(later);
+    CHECK(later.state() == ExecutionState::failed);
+    CHECK(rank.transport.posted() == posted);
 }
 
 TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][failed]") {

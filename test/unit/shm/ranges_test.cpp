@@ -1,8 +1,10 @@
+#include <new>
 #include <random>
 #include <vector>
 
 #include "shm/ranges.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/scarce_memory.hpp"
 
 using ucg::shm::Ranges;
 
@@ -32,6 +34,28 @@ TEST_CASE("shm/ranges: the end of the last range that fits is taken", "[shm]") {
     CHECK_FALSE(ranges.take_last(1));
     ranges.give_back(0, 10);
     CHECK(ranges.take(10) == 0);
+}
+
+TEST_CASE("shm/ranges: a range for which there is no memory can be given back later", "[shm]") {
+    Ranges ranges(100);
+    CHECK(ranges.take(100) == 0);
+    ucg::test::allocations_left = 0;
+    bool failed = false;
+    try {
+        ranges.give_back(40, 20);
+    } catch (const std::bad_alloc&) {
+        failed = true;
+    }
+    CHECK(failed);
+    CHECK(ranges.free_bytes() == 0);
+    CHECK_FALSE(ranges.take(1));
+    ranges.give_back(40, 20);
+    ucg::test::allocations_left = 0; // Neighbours need none.
+    ranges.give_back(60, 40);
+    ranges.give_back(0, 40);
+    ucg::test::allocations_left = ucg::test::kNever;
+    CHECK(ranges.free_bytes() == 100);
+    CHECK(ranges.take(100) == 0);
 }
 
 TEST_CASE("shm/ranges: neighbours merge on both sides", "[shm]") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 #include "ucg_coll/base/random.hpp"
 
@@ -86,6 +87,7 @@ Core::~Core() {
         return;
     }
     while (!close_progress()) {
+        std::this_thread::yield(); // The peers may need this processor to answer.
     }
     for (auto& [group, early] : orphans_) {
         discard(early);
