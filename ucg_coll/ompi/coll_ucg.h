@@ -266,6 +266,8 @@ typedef struct {
     int pause;                   /**< Number of calls between the latest tries. */
     struct coll_ucg_background* background; /**< The making of its group, while forming. */
     bool retired;                           /**< It serves no calls any more. */
+    bool is_side; /**< Of the communicator that Open MPI keeps for a side of an inter-communicator,
+                   *   of which the program knows nothing: what it passes on is not counted. */
     bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;

@@ -180,7 +180,9 @@ static void sum_counters(coll_ucg_counters_t* sum) {
     opal_mutex_lock(&mca_coll_ucg_component.lock);
     *sum = mca_coll_ucg_component.counters;
     OPAL_LIST_FOREACH(item, &mca_coll_ucg_component.enabled_modules, opal_list_item_t) {
-        coll_ucg_add_counters(sum, &coll_ucg_module_of(item)->counters);
+        if (!coll_ucg_module_of(item)->is_side) {
+            coll_ucg_add_counters(sum, &coll_ucg_module_of(item)->counters);
+        }
     }
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
 }

@@ -82,7 +82,9 @@ static void retire(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_OFF;
     coll_ucg_tear_down(module);
     opal_mutex_lock(&mca_coll_ucg_component.lock);
-    coll_ucg_add_counters(&mca_coll_ucg_component.counters, &module->counters);
+    if (!module->is_side) {
+        coll_ucg_add_counters(&mca_coll_ucg_component.counters, &module->counters);
+    }
     memset(&module->counters, 0, sizeof module->counters);
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
     release_previous(&module->previous);
@@ -111,6 +113,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     module->pause = 0;
     module->background = NULL;
     module->retired = false;
+    module->is_side = false;
     module->comm = NULL;
     module->group = NULL;
     memset(&module->previous, 0, sizeof module->previous);
@@ -189,6 +192,7 @@ static void leave_side_to_others(const ompi_communicator_t* side) {
         mca_coll_ucg_module_t* module = coll_ucg_module_of(item);
         if (module->comm == side) {
             module->state = COLL_UCG_OFF;
+            module->is_side = true;
         }
     }
     opal_mutex_unlock(&mca_coll_ucg_component.lock);
