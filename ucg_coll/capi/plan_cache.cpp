@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/plan_cache.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ucg::capi {
@@ -35,10 +36,12 @@ bool CachedPlan::in_use() const {
 
 std::uint64_t CachedPlan::bytes() const {
     const graph::LoweredSchedule& lowered = program_.lowered;
-    return program_.scratch_bytes + lowered.steps.size() * sizeof(graph::Step) +
+    const std::uint64_t run_bytes =
+        program_.scratch_bytes + program_.slots.size() * sizeof(transport::Message);
+    return std::max<std::size_t>(runs_.size(), 1) * run_bytes +
+           lowered.steps.size() * sizeof(graph::Step) +
            lowered.addresses.size() * sizeof(graph::Address) +
-           lowered.messages.size() * sizeof(graph::MessagePlan) +
-           program_.slots.size() * sizeof(transport::Message);
+           lowered.messages.size() * sizeof(graph::MessagePlan);
 }
 
 Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, Rank rank,
@@ -149,7 +152,6 @@ void PlanCache::drop_idle(Drop drop) {
         if (entry->second->in_use() || !drop(*entry->second)) {
             ++entry;
         } else {
-            bytes_ -= entry->second->bytes();
             entry = plans_.erase(entry);
         }
     }
@@ -161,20 +163,27 @@ void PlanCache::drop_by_rooms() {
 }
 
 void PlanCache::trim(std::uint64_t bytes) {
-    if (bytes_ > bytes) {
+    if (this->bytes() > bytes) {
         drop_idle([](const CachedPlan& /*plan*/) { return true; });
     }
 }
 
+std::uint64_t PlanCache::bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [hash, plan] : plans_) {
+        sum += plan->bytes();
+    }
+    return sum;
+}
+
 Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t hash) {
-    while ((plans_.size() >= kPlansMax || bytes_ >= kBytesMax) && drop_some()) {
+    while ((plans_.size() >= kPlansMax || bytes() >= kBytesMax) && drop_some()) {
     }
     Result<std::unique_ptr<CachedPlan>> made = make_(request, hash);
     if (!made.ok()) {
         return made.status();
     }
     ++planned_;
-    bytes_ += (*made)->bytes();
     return plans_.emplace(hash, std::move(*made))->second.get();
 }
 

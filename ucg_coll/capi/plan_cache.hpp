@@ -53,7 +53,8 @@ class CachedPlan {
     const graph::Request& request() const { return request_; }
     const std::string& algorithm() const { return algorithm_; }
     const engine::Program& program() const { return program_; }
-    /// Returns how many bytes of memory it holds, roughly.
+    /// Returns how many bytes of memory it holds with all its runs, each of which has scratch of
+    /// its own, roughly.
     std::uint64_t bytes() const;
 
   private:
@@ -146,6 +147,8 @@ class PlanCache {
     Result<CachedPlan*> find(const CallKey& key, const ucg_coll_params_t& params, Rank rank,
                              Rank rank_count);
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
+    /// Returns how many bytes all plans hold. Takes time in proportion to their number.
+    std::uint64_t bytes() const;
     bool drop_some();
     void drop_by_rooms();
     template <typename Drop>
@@ -163,7 +166,6 @@ class PlanCache {
     const KnownCall* latest_ = recent_.data(); ///< That was recalled or understood last ...
     GivenValues given_;                        ///< ... and its values.
     std::unordered_multimap<std::uint64_t, std::unique_ptr<CachedPlan>> plans_; // By request hash.
-    std::uint64_t bytes_ = 0;
     unsigned passed_ = 0; ///< Counts the idle plans that drop_some() has looked at.
     std::uint64_t planned_ = 0;
     std::uint64_t mean_block_ = 0;

@@ -1,6 +1,7 @@
 // The plans of a group: a program whose sizes never repeat does not make the cache grow without
 // bound, and plans that are in use stay.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -127,6 +128,22 @@ TEST_CASE("capi: what is trimmed drops the plans that nobody uses", "[capi]") {
     CHECK(caller.plans.recall(caller.allgather_of(2)) == nullptr);
     used->give_back(run);
     caller.plans.trim(0);
+    CHECK(caller.plans.size() == 0);
+}
+
+TEST_CASE("capi: each run of a plan counts as the memory that it holds", "[capi]") {
+    Caller caller(std::uint64_t{1} << 20);
+    CachedPlan* const plan = caller.plan_of(1);
+    std::array<PlanRun*, 3> runs = {};
+    for (PlanRun*& run : runs) {
+        run = plan->take();
+    }
+    for (PlanRun* run : runs) {
+        plan->give_back(run);
+    }
+    caller.plans.trim(std::uint64_t{4} << 20);
+    CHECK(caller.plans.size() == 1);
+    caller.plans.trim(std::uint64_t{2} << 20);
     CHECK(caller.plans.size() == 0);
 }
 
