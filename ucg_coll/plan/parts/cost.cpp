@@ -211,8 +211,10 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
         count > 2 ? to_all_ns(count - 1, count,
                               [&](const Link& link) { return link.taken_by_one_ns(block_bytes); })
                   : 0;
+    // Of two ranks, the root helps with the only block.
+    const double longest_ns = count == 2 ? each_ns / 2 : each_ns;
     return messages_.rts_fin_ns() + (count - 2) * std::max(model.overhead_ns, model.gap_ns) +
-           std::max({each_ns, all_ns / count, contended_ns});
+           std::max({longest_ns, all_ns / count, contended_ns});
 }
 
 double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase,
