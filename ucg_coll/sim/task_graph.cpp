@@ -71,6 +71,18 @@ class Drafter {
         return entry;
     }
 
+    /// Returns the time of a copy. Peers have read last the scratch that they name.
+    double copied_ns(const graph::Schedule& schedule, const graph::Op& op) const {
+        const graph::Slice& target = op.target;
+        const bool for_peers = schedule.exposed && target.owner == schedule.rank &&
+                               target.buffer == graph::BufferKind::scratch &&
+                               target.end() <= schedule.own_scratch();
+        const std::uint64_t bytes = op.source.length;
+        return for_peers
+                   ? price::publish_ns(options_.memory.model, bytes, price::touched_by_copy(bytes))
+                   : copy_ns(options_.compute, bytes);
+    }
+
     Task task_of(const graph::Schedule& schedule, const graph::Op& op) const {
         Task task;
         task.rank = schedule.rank;
@@ -89,7 +101,7 @@ class Drafter {
                 task.kind = Task::Kind::proxy;
                 task.peer = op.source.owner;
             } else {
-                compute(task, op.source.length, copy_ns(options_.compute, op.source.length));
+                compute(task, op.source.length, copied_ns(schedule, op));
             }
             break;
         case OpKind::publish:
