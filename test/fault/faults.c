@@ -176,6 +176,58 @@ static void mismatch(const char* bytes) {
     free(data);
 }
 
+/** Calls the collective with 8 integers for each rank on one side, and 4 on the other: with the
+ *  vector that begins at `little`, which ends there, the library must leave the rest alone. */
+static int call_with_two_lengths(const char* collective, int* much, int* little) {
+    enum { MUCH = 8, LITTLE = 4, RANKS_MAX = 16 };
+    int counts[RANKS_MAX];
+    int places[RANKS_MAX];
+    for (int i = 0; i < RANKS_MAX; i++) {
+        counts[i] = MUCH;
+        places[i] = i * MUCH;
+    }
+    const MPI_Comm comm = MPI_COMM_WORLD;
+    if (0 == strcmp(collective, "scatter")) {
+        return MPI_Scatter(little, LITTLE, MPI_INT, much, MUCH, MPI_INT, 0, comm);
+    }
+    if (0 == strcmp(collective, "gather")) {
+        return MPI_Gather(much, MUCH, MPI_INT, little, LITTLE, MPI_INT, 0, comm);
+    }
+    if (0 == strcmp(collective, "allgather")) {
+        return MPI_Allgather(little, LITTLE, MPI_INT, much, MUCH, MPI_INT, comm);
+    }
+    if (0 == strcmp(collective, "allgatherv")) {
+        return MPI_Allgatherv(little, LITTLE, MPI_INT, much, counts, places, MPI_INT, comm);
+    }
+    if (0 == strcmp(collective, "gatherv")) {
+        return MPI_Gatherv(little, LITTLE, MPI_INT, much, counts, places, MPI_INT, 0, comm);
+    }
+    return MPI_Scatterv(much, counts, places, MPI_INT, little, LITTLE, MPI_INT, 0, comm);
+}
+
+/** Rank 0 gives its own block other lengths on the two sides of a collective. */
+static void own_block(const char* collective) {
+    enum { INTEGERS_MAX = 16 * 8, LITTLE_MAX = 16 * 4 };
+    int* much = calloc(INTEGERS_MAX, sizeof(int));
+    int* little = calloc(2 * LITTLE_MAX, sizeof(int));
+    for (int i = 0; i < INTEGERS_MAX; i++) {
+        much[i] = 1;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (0 == rank_in(MPI_COMM_WORLD)) {
+        const int error = call_with_two_lengths(collective, much, little);
+        for (int i = 4 * size_of(MPI_COMM_WORLD); i < 2 * LITTLE_MAX; i++) {
+            require(0 == little[i], "an array that is not written beyond its end");
+        }
+        require(MPI_SUCCESS != error, "an error");
+        tell_failure(collective, error);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(much);
+    free(little);
+}
+
 /**
  * The other ranks want less of a broadcast than its root sends, and go on as if nothing had
  * happened. The root has sent all that it had to, and waits in the next collective for ranks that
@@ -419,6 +471,8 @@ int main(int argc, char** argv) {
         limit(argv[2], argv[3], argv[4]);
     } else if (0 == strcmp(part, "mismatch") && argc > 2) {
         mismatch(argv[2]);
+    } else if (0 == strcmp(part, "own_block") && argc > 2) {
+        own_block(argv[2]);
     } else if (0 == strcmp(part, "go_on") && argc > 2) {
         go_on(argv[2]);
     } else if (0 == strcmp(part, "in_place") && argc > 2) {

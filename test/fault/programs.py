@@ -52,6 +52,18 @@ def different_counts(bench):
             sandbox.expect_nothing_left(bench.checks, what, bench.folder)
 
 
+def two_lengths_of_a_block(bench):
+    """A rank whose own block has other lengths on the two sides of a collective gets an error, and
+    nothing is written beyond the shorter one."""
+    for name in ["scatter", "gather", "allgather", "allgatherv", "gatherv", "scatterv"]:
+        job = run_until_mpirun_survives(bench, ["own_block", name], {"coll_ucg_tls": "shm"})
+        said = re.search("sends 16 bytes to itself, and receives 32|sends 32 bytes to itself, and "
+                         "receives 16|but the root's block in (send|receive) has", job.output)
+        failed = f"the {name} failed, as Open MPI says it" in job.output
+        bench.checks.expect(job.status > 0 and said and failed,
+                            f"{name} of two lengths: {job.status}\n{job.output[-3000:]}")
+
+
 def going_on_after_an_error(bench):
     """If ranks go on after an error, they do not keep a rank waiting that has had none."""
     for size in ["64", "6000", "2000000"]:
@@ -135,5 +147,5 @@ def late_ranks(bench):
         bench.checks.expect(len(told) == ranks - 1 and sleeps, f"{what}: {told}")
 
 
-sandbox.run([different_counts, going_on_after_an_error, in_place_at_one, many_communicators,
-             children, late_ranks])
+sandbox.run([different_counts, two_lengths_of_a_block, going_on_after_an_error, in_place_at_one,
+             many_communicators, children, late_ranks])

@@ -173,11 +173,11 @@ Status validate_own_block(const Request& request, Rank rank) {
     }
     const auto own = static_cast<std::size_t>(rank);
     if (request.collective == Collective::gatherv && request.receive.bytes[own] != request.bytes) {
-        return failure(Code::invalid_argument, "bytes: {}, but the root's block in receive has {}",
+        return failure(Code::disagreement, "bytes: {}, but the root's block in receive has {}",
                        request.bytes, request.receive.bytes[own]);
     }
     if (request.collective == Collective::scatterv && request.send.bytes[own] != request.bytes) {
-        return failure(Code::invalid_argument, "bytes: {}, but the root's block in send has {}",
+        return failure(Code::disagreement, "bytes: {}, but the root's block in send has {}",
                        request.bytes, request.send.bytes[own]);
     }
     return Status();

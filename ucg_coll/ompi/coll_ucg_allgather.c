@@ -17,11 +17,14 @@ static ucg_status_t open_allgather(coll_ucg_call_t* call, const void* sbuf, coll
         .element_bytes = 1,
     };
     call->empty = 0 == call->params.count;
-    const ucg_status_t status =
-        coll_ucg_open_receive(call, rbuf, count * coll_ucg_size(call), rtype);
+    ucg_status_t status = coll_ucg_open_receive(call, rbuf, count * coll_ucg_size(call), rtype);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
         coll_ucg_read_in_place(call, (size_t)coll_ucg_rank(call) * count, count);
         return UCG_OK;
+    }
+    if (UCG_OK == status) {
+        status = coll_ucg_check_own_block(call, coll_ucg_packed_bytes(stype, (size_t)scount),
+                                          call->params.count);
     }
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }
@@ -122,10 +125,15 @@ ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf,
                                       const coll_ucg_blocks_t* output) {
     call->params = (ucg_coll_params_t){.type = UCG_COLL_ALLGATHERV};
     coll_ucg_choose_vectors(&call->params, output, NULL, output->type);
-    const ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
+    ucg_status_t status = coll_ucg_open_receive_blocks(call, output);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
         coll_ucg_read_in_place(call, (size_t)coll_ucg_rank(call), 1);
         return UCG_OK;
+    }
+    if (UCG_OK == status) {
+        const size_t own = coll_ucg_count_at(output->counts, (size_t)coll_ucg_rank(call));
+        status = coll_ucg_check_own_block(call, coll_ucg_packed_bytes(stype, (size_t)scount),
+                                          coll_ucg_packed_bytes(output->type, own));
     }
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount, stype) : status;
 }

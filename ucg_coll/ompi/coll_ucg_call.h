@@ -309,6 +309,16 @@ static inline size_t coll_ucg_block_length(const ucg_coll_params_t* params,
                                             : (size_t)data->bytes[index];
 }
 
+/** Says that a rank's own block has two lengths. Returns the error of the call. */
+ucg_status_t coll_ucg_refuse_own_block(const coll_ucg_call_t* call, size_t sent, size_t received);
+
+/** Checks that a rank's own block has one length, in bytes, on both sides of the call: the plan has
+ *  that of one side, and memory is taken for that of the other. */
+static inline ucg_status_t coll_ucg_check_own_block(const coll_ucg_call_t* call, size_t sent,
+                                                    size_t received) {
+    return OPAL_LIKELY(sent == received) ? UCG_OK : coll_ucg_refuse_own_block(call, sent, received);
+}
+
 /** Open the blocks that the call reads, or writes. REQUIRES: coll_ucg_choose_vectors(). */
 ucg_status_t coll_ucg_open_send_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);
 ucg_status_t coll_ucg_open_receive_blocks(coll_ucg_call_t* call, const coll_ucg_blocks_t* blocks);

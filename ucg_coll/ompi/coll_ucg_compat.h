@@ -84,7 +84,7 @@ static inline bool coll_ucg_library_version(char text[COLL_UCG_VERSION_BYTES]) {
     int length = 0;
 #if COLL_UCG_FOR_OMPI_6
     int (*function)(char*, int*) = NULL;
-    void* const symbol = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    void* const symbol = dlsym(RTLD_DEFAULT, "PMPI_Get_library_version");
     memcpy(&function, &symbol, sizeof function);
     if (NULL == function) { /* ompi_info has the library that the component is linked with alone. */
         snprintf(text, COLL_UCG_VERSION_BYTES, "Open MPI v%d.%d", OMPI_MAJOR_VERSION,
@@ -93,7 +93,7 @@ static inline bool coll_ucg_library_version(char text[COLL_UCG_VERSION_BYTES]) {
     }
     return MPI_SUCCESS == function(text, &length);
 #else
-    return MPI_SUCCESS == MPI_Get_library_version(text, &length);
+    return MPI_SUCCESS == PMPI_Get_library_version(text, &length);
 #endif
 }
 

@@ -131,6 +131,15 @@ ucg_status_t coll_ucg_unpack(void* buffer, size_t count, const ompi_datatype_t* 
 
 /* ------------------------------------------------------------------ one buffer */
 
+ucg_status_t coll_ucg_refuse_own_block(const coll_ucg_call_t* call, size_t sent, size_t received) {
+    opal_output(0,
+                "coll/ucg: %s: %s: rank %d sends %zu bytes to itself, and receives %zu: by MPI the "
+                "two must be equal",
+                call->module->comm->c_name, ucg_coll_type_string(call->params.type),
+                coll_ucg_rank(call), sent, received);
+    return UCG_ERR_DISAGREEMENT;
+}
+
 ucg_status_t coll_ucg_open_packed(coll_ucg_data_t* data, coll_ucg_scratch_t* scratch,
                                   size_t count) {
     data->packed = coll_ucg_scratch_get(scratch, coll_ucg_packed_bytes(data->type, count));

@@ -20,14 +20,17 @@ static ucg_status_t open_gather_at_root(coll_ucg_call_t* call, const void* sbuf,
                                         const ompi_datatype_t* stype, void* rbuf, size_t rcount,
                                         const ompi_datatype_t* rtype) {
     ucg_coll_params_t* params = &call->params;
-    const ucg_status_t status =
-        coll_ucg_open_receive(call, rbuf, rcount * coll_ucg_size(call), rtype);
+    params->count = coll_ucg_packed_bytes(rtype, rcount);
+    ucg_status_t status = coll_ucg_open_receive(call, rbuf, rcount * coll_ucg_size(call), rtype);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
-        params->count = coll_ucg_packed_bytes(rtype, rcount);
         coll_ucg_read_in_place(call, params->root * rcount, rcount);
         return UCG_OK;
     }
-    return UCG_OK == status ? open_part(call, sbuf, scount, stype) : status;
+    if (UCG_OK == status) {
+        status =
+            coll_ucg_check_own_block(call, coll_ucg_packed_bytes(stype, scount), params->count);
+    }
+    return UCG_OK == status ? coll_ucg_open_send(call, sbuf, scount, stype) : status;
 }
 
 static ucg_status_t open_gather(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,

@@ -20,13 +20,17 @@ static ucg_status_t open_part(coll_ucg_call_t* call, void* rbuf, size_t rcount,
 static ucg_status_t open_scatter_at_root(coll_ucg_call_t* call, const void* sbuf, size_t scount,
                                          const ompi_datatype_t* stype, void* rbuf, size_t rcount,
                                          const ompi_datatype_t* rtype) {
-    const ucg_status_t status = coll_ucg_open_send(call, sbuf, scount * coll_ucg_size(call), stype);
-    if (UCG_OK == status && MPI_IN_PLACE == rbuf) {
+    call->params.count = coll_ucg_packed_bytes(stype, scount);
+    ucg_status_t status = coll_ucg_open_send(call, sbuf, scount * coll_ucg_size(call), stype);
+    if (MPI_IN_PLACE == rbuf) {
         call->params.flags = UCG_COLL_FLAG_IN_PLACE;
-        call->params.count = coll_ucg_packed_bytes(stype, scount);
-        return UCG_OK;
+        return status;
     }
-    return UCG_OK == status ? open_part(call, rbuf, rcount, rtype) : status;
+    if (UCG_OK == status) {
+        status = coll_ucg_check_own_block(call, call->params.count,
+                                          coll_ucg_packed_bytes(rtype, rcount));
+    }
+    return UCG_OK == status ? coll_ucg_open_receive(call, rbuf, rcount, rtype) : status;
 }
 
 static ucg_status_t open_scatter(coll_ucg_call_t* call, const void* sbuf, coll_ucg_count_t scount,
