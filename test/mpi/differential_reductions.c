@@ -89,7 +89,7 @@ typedef struct {
     MPI_Op op;
     long count;
     int in_place;
-    int some_in_place; /* Only every second rank is, as a reduce_scatter may be. */
+    int some_in_place; /* Only every second rank is, as of a reduce_scatter and of scans. */
 } reduction_t;
 
 static void name_reduction(char* name, const reduction_t* r, const char* collective, int root) {
@@ -221,6 +221,9 @@ static void run_one(reduction_t* r) {
         run_reduce_scatter_block(r);
     }
     r->some_in_place = 1;
+    r->in_place = place->rank % 2; /* run_vector() looks at this. */
+    run_vector(r, "scan", MPI_Scan, 0);
+    run_vector(r, "exscan", MPI_Exscan, 0 == place->rank);
     run_reduce_scatter(r);
     r->some_in_place = 0;
 }

@@ -169,9 +169,9 @@ std::string_view Planner::helped_if_wanted(const graph::Request& request) const 
 }
 
 /// Does MPI_IN_PLACE move buffers that peers read? Then all ranks have to give it, or none;
-/// messages carry the same bytes wherever they come from. Rank 0's program decides, so that all
-/// ranks agree. Of the collectives with block vectors only an allgatherv has algorithms that read
-/// peers' buffers.
+/// messages carry the same bytes wherever they come from, so that scans, which have no other
+/// algorithms, may differ. Rank 0's program decides, so that all ranks agree. Of the collectives
+/// with block vectors only an allgatherv has algorithms that read peers' buffers.
 bool Planner::moves_what_peers_read(const graph::Request& request,
                                     std::string_view algorithm) const {
     const bool reads_buffers = !graph::has_block_vectors(request.collective) ||

@@ -121,9 +121,14 @@ std::vector<Expected> expected_blocks(const World& world, Rank rank) {
     return blocks;
 }
 
-/// Returns whether two ranks' requests agree in the fields that must be equal on all ranks. MPI
-/// lets ranks of a reduce-scatter differ in `in_place`, since a rank without a block may have no
-/// receive buffer.
+/// Returns whether MPI lets ranks differ in `in_place`: of a reduce-scatter, since a rank without a
+/// block may have no receive buffer, and of scans, whose ranks each pass MPI_IN_PLACE or not.
+bool may_differ_in_place(Collective collective) {
+    return rooted(collective) || collective == Collective::reduce_scatter ||
+           collective == Collective::scan || collective == Collective::exscan;
+}
+
+/// Returns whether two ranks' requests agree in the fields that must be equal on all ranks.
 bool uniform_alike(const Request& a, const Request& b) {
     const bool own_lengths =
         a.collective == Collective::gatherv || a.collective == Collective::scatterv;
@@ -131,8 +136,7 @@ bool uniform_alike(const Request& a, const Request& b) {
            (!rooted(a.collective) || a.root == b.root) && (own_lengths || a.bytes == b.bytes) &&
            a.element_bytes == b.element_bytes && a.commutative == b.commutative &&
            a.crossing == b.crossing &&
-           (rooted(a.collective) || a.collective == Collective::reduce_scatter ||
-            a.in_place == b.in_place);
+           (may_differ_in_place(a.collective) || a.in_place == b.in_place);
 }
 
 std::vector<std::uint64_t> lengths_with(const Blocks& blocks, Rank peer) {

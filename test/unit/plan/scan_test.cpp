@@ -1,7 +1,9 @@
 // Prefix reductions: what the chain passes on in segments, and which ranks copy nothing.
 #include <algorithm>
+#include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/unit/plan/blocks.hpp"
 #include "test/unit/plan/proof.hpp"
 
 namespace ucg::plan::test {
@@ -39,6 +41,33 @@ TEST_CASE("plan: long vectors go along the chain in segments, in rank order", "[
                     if (ranks_per_cpu == 1.0 || count > 3) {
                         CHECK(schedule_of(facts, sample, 1, "chain").repeats.size() == 1);
                     }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("plan: each rank of a scan may be in place or not", "[plan][scan]") {
+    const cost::Profile profile = profile_for(Prices::usual);
+    for (const Rank count : {2, 3, 6, 9}) {
+        for (const Layout layout : {Layout::one_host, Layout::pairs, Layout::single}) {
+            const topo::Placement placement = place(layout, count);
+            const Facts facts{placement, profile,
+                              shared_memory(placement, profile, 64 << 10, false)};
+            for (const Algorithm& row : algorithms()) {
+                if (row.collective != Collective::scan && row.collective != Collective::exscan) {
+                    continue;
+                }
+                for (const Rank odd : {0, 1}) {
+                    std::vector<graph::Request> requests;
+                    for (Rank rank = 0; rank < count; ++rank) {
+                        const bool in_place = rank % 2 == odd;
+                        requests.push_back(
+                            request_of({row.collective, count, 0, 264, 8, in_place, false}, rank));
+                    }
+                    const Status status = prove(facts, row.name, requests);
+                    INFO(row.name << ", " << count << " ranks: " << status.message());
+                    CHECK((status.ok() || !row.eligible(facts, requests.front())));
                 }
             }
         }
