@@ -27,7 +27,8 @@ std::string answers(const Config& config) {
         config.shm_enabled(), config.ucx_enabled(), config.short_lane(), config.cma_bytes_min(),
         config.verify_plans(), config.always_helps(), config.never_helps(), config.reproducible(),
         config.heap_bytes(), config.staging_bytes(), config.timeout_seconds(),
-        config.sleep_after() ? config.sleep_after()->count() : -1, config.plan_hash());
+        config.sleep_after() ? config.sleep_after()->count() : -1,
+        config.stall_after() ? config.stall_after()->count() : -1, config.plan_hash());
     for (const std::string_view each : {config.profile(), config.topology(), config.machine()}) {
         text.append(1, '\n').append(each);
     }

@@ -1,5 +1,8 @@
 // Progress looks only at groups that have something in progress, however many groups there are.
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -73,6 +76,96 @@ TEST_CASE("capi: only groups with something in progress are looked at",
               if (complaint.empty()) {
                   complaint = use_groups(me, context, groups);
               }
+              me.meeting->wait();
+              for (ucg_group_h group : groups) {
+                  if (group != nullptr) {
+                      ucg_group_destroy(group);
+                  }
+              }
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
+namespace {
+
+constexpr unsigned kRoot = 0;
+constexpr unsigned kInner = 1; ///< It passes on what the root sends to rank 2.
+
+ucg_coll_h prepared(ucg_group_h group, ucg_coll_type_t type, std::vector<std::byte>& data) {
+    ucg_coll_params_t params = {};
+    params.type = type;
+    params.root = kRoot;
+    params.element_bytes = 1;
+    params.count = data.size();
+    params.send_buffer = data.data();
+    params.recv_buffer = data.data();
+    ucg_coll_h coll = nullptr;
+    ucg_coll_init(group, &params, &coll);
+    return coll;
+}
+
+/// The inner rank starts a broadcast and then only asks for the end of a barrier of another group.
+/// The other ranks come to the barrier once they have the data.
+std::string pass_on_meanwhile(ThreadRank& me, ucg_group_h first, ucg_group_h second) {
+    std::vector<std::byte> data(100'000,
+                                std::byte{me.rank == kRoot ? std::uint8_t{7} : std::uint8_t{0}});
+    std::vector<std::byte> none;
+    ucg_coll_h bcast = prepared(first, UCG_COLL_BCAST, data);
+    ucg_coll_h barrier = prepared(second, UCG_COLL_BARRIER, none);
+    if (bcast == nullptr || barrier == nullptr) {
+        return "nothing was prepared";
+    }
+    if (me.rank == kInner) {
+        ucg_coll_start(bcast);
+        me.meeting->wait();
+        ucg_coll_start(barrier);
+        constexpr unsigned kTestsMax = 20'000'000;
+        unsigned tests = 0;
+        while (ucg_coll_test(barrier) == UCG_INPROGRESS && ++tests < kTestsMax) {
+            std::this_thread::yield();
+        }
+        if (tests == kTestsMax) {
+            return "the others never got what the inner rank has to pass on"; // They hang.
+        }
+    } else {
+        me.meeting->wait();
+        ucg_coll_start(bcast);
+        if (ucg_coll_wait(bcast) != UCG_OK) {
+            return "a broadcast failed";
+        }
+        ucg_coll_start(barrier);
+    }
+    const bool right = ucg_coll_wait(barrier) == UCG_OK && ucg_coll_wait(bcast) == UCG_OK &&
+                       data.back() == std::byte{7};
+    ucg_coll_free(bcast);
+    ucg_coll_free(barrier);
+    return right ? "" : "other data";
+}
+
+} // namespace
+
+TEST_CASE("capi: who tests one collective passes on what others owe to peers",
+          "[capi][nonblocking][shm]") {
+    CHECK(run_thread_ranks(3, [](ThreadRank& me) -> std::string {
+              ucg_config_h config = nullptr;
+              ucg_config_read(&config);
+              ucg_config_modify(config, "TLS", "shm");
+              ucg_config_modify(config, "BCAST", "chain");
+              ucg_config_modify(config, "HELP", "never");
+              ucg_context_h context = nullptr;
+              ucg_context_create(nullptr, config, &context);
+              ucg_config_release(config);
+              ucg_group_h groups[2] = {};
+              const ucg_group_params_t params = me.group_params();
+              std::string complaint;
+              for (ucg_group_h& group : groups) {
+                  if (ucg_group_create(context, &params, &group) != UCG_OK) {
+                      complaint = "no group";
+                  }
+              }
+              complaint =
+                  complaint.empty() ? pass_on_meanwhile(me, groups[0], groups[1]) : complaint;
               me.meeting->wait();
               for (ucg_group_h group : groups) {
                   if (group != nullptr) {

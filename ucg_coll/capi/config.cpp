@@ -87,6 +87,22 @@ Status check_sleep_after(std::string_view value) {
     return parse_sleep_after(value).status();
 }
 
+/// Returns nothing for "never".
+Result<std::optional<std::chrono::seconds>> parse_stall_after(std::string_view value) {
+    if (value == "never") {
+        return std::optional<std::chrono::seconds>();
+    }
+    const Result<std::uint32_t> seconds = parse_seconds(value);
+    if (!seconds.ok()) {
+        return expected("a number of seconds above 0, or never", value);
+    }
+    return std::optional(std::chrono::seconds(*seconds));
+}
+
+Status check_stall_after(std::string_view value) {
+    return parse_stall_after(value).status();
+}
+
 std::vector<std::string_view> split(std::string_view text) {
     std::vector<std::string_view> items;
     while (!text.empty()) {
@@ -199,6 +215,10 @@ std::vector<Variable> general_variables() {
          "where these compute for whole slices of the scheduler, else never: a rank that waits "
          "then uses all of its processor, and yields it. A number is kept to in all cases.",
          check_sleep_after},
+        {"STALL_AFTER", "600",
+         "Seconds after which a rank tells that a collective does not go on, for whom it waits, "
+         "and which ranks of its host have not called it; or never.",
+         check_stall_after},
     };
 }
 
@@ -359,6 +379,10 @@ std::uint32_t Config::timeout_seconds() const {
 
 std::optional<std::chrono::nanoseconds> Config::sleep_after() const {
     return parse_sleep_after(value("SLEEP_AFTER")).value();
+}
+
+std::optional<std::chrono::seconds> Config::stall_after() const {
+    return parse_stall_after(value("STALL_AFTER")).value();
 }
 
 std::vector<std::string> Config::phases_files() const {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,8 @@ class Config {
     /// Returns how long a wait polls before it sleeps. Empty: the wait decides; the greatest value:
     /// it never sleeps.
     std::optional<std::chrono::nanoseconds> sleep_after() const;
+    /// Returns how long a collective may stay at one step before that is reported; empty: for ever.
+    std::optional<std::chrono::seconds> stall_after() const;
     /// The setting for load_profile().
     std::string_view profile() const { return value("PROFILE"); }
     /// Returns the paths that follow "file:" among the algorithms of alltoall and alltoallv, each

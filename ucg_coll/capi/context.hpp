@@ -293,6 +293,16 @@ class Context {
     /// Makes progress on all busy groups and on UCX, and calls one operator that any thread may
     /// call, if one is due. Returns how many things happened. The caller holds no lock.
     unsigned progress(Busy busy);
+    /// Makes progress once in several calls, for a caller that asks for the end of one collective:
+    /// the peers that it waits for may wait for another group. The caller holds no lock.
+    void progress_at_times() {
+        constexpr unsigned kCallsPerProgress = 16;
+        const unsigned calls = tests_.load(std::memory_order_relaxed) + 1;
+        tests_.store(calls, std::memory_order_relaxed); // A lost count does no harm.
+        if (calls % kCallsPerProgress == 0) {
+            progress(Busy::skip); // No callbacks: the caller may have a lock that they take.
+        }
+    }
     /// Adds the end of a posted collective. The caller holds the lock of the list of groups.
     void add_completion(Completion& completion);
     /// Returns the oldest end that no callback is told of, which is for tell(); null if there is
@@ -340,12 +350,15 @@ class Context {
     }
     /// Lets the host make progress on its messages alone. Returns how many things happened.
     unsigned host_messages() { return drive_host(UCG_PROGRESS_FLAG_MESSAGES); }
-    /// Lets the host make progress at the end of a call, on its messages and on everything by
-    /// turns: in each call while there are messages, else in each eighth.
-    void host_progress_at_end() {
+    /// Makes progress at the end of a call: lets the host do so, on its messages and on everything
+    /// by turns, and looks after all groups that are busy. In each call while the host has
+    /// messages, else in each eighth. The caller holds no lock.
+    void progress_at_end() {
         const unsigned rests = host_rests_.load(std::memory_order_relaxed);
         unsigned next = rests - 1;
         if (rests % kHostRest == 0) {
+            progress(Busy::skip);
+            call_back();
             if (rests == 0) {
                 next = host_messages() > 0 ? kHostBusy : 2 * kHostRest - 1;
             } else {
@@ -412,6 +425,7 @@ class Context {
     void* host_progress_arg_ = nullptr;
     /// Calls that end before the host is driven for its messages; halfway it is driven as a whole.
     std::atomic<unsigned> host_rests_ = 0;
+    std::atomic<unsigned> tests_ = 0; ///< Calls of progress_at_times().
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;
     CpuLoad host_load_;

@@ -76,7 +76,9 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
       planner_(context.planner(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
           return make_plan(request, hash);
-      })) {
+      })),
+      latest_call_(wired.shm == nullptr ? &untold_call_ : &wired.shm->latest_call()),
+      stall_watch_(context.config().stall_after()) {
     std::vector<transport::Transport*> transports;
     for (transport::Transport* transport :
          std::initializer_list<transport::Transport*>{wired.shm.get(), wired.ucx.get()}) {
@@ -141,6 +143,9 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
         due.group = due.execution == nullptr ? nullptr : this;
     }
     listed_ = !engine_->idle();
+    if (events == 0) {
+        watch_at_times();
+    }
     return {.events = events, .at_network = ucx_ != nullptr, .over = !listed_};
 }
 
@@ -150,6 +155,35 @@ void Group::tell_ends() {
         auto& completion = *static_cast<Completion*>(ended->take_listener());
         completion.status = outcome(*ended);
         context_.add_completion(completion);
+    }
+}
+
+/// Of the ranks of a host the first one reports, since all would say the same of the others. One
+/// that awaits ranks of other hosts does so, too: only the ranks that await them know of these.
+void Group::report_stall() {
+    engine::Execution& oldest = *engine_->oldest();
+    const CachedPlan* const plan = plans_->plan_of(oldest.program());
+    UCG_ASSERT(plan != nullptr);
+    const topo::Placement& placement = planner_->placement();
+    StalledCall call = {.group = name_,
+                        .rank = rank_,
+                        .collective = plan->request().collective,
+                        .bytes = plan::uniform_bytes(plan->request()),
+                        .algorithm = plan->algorithm(),
+                        .number = oldest.sequence() + 1,
+                        .patience = stall_watch_.patience(),
+                        .awaited = oldest.awaited(),
+                        .peers = {}};
+    bool reports = true;
+    if (shm_ != nullptr) {
+        call.peers = shm_->calls_of_peers();
+        reports = shm_->is_first_to_report({call.number, call.collective}) ||
+                  std::any_of(call.awaited.begin(), call.awaited.end(), [&](Rank rank) {
+                      return placement.host(rank) != placement.host(rank_);
+                  });
+    }
+    if (reports) {
+        log(LogLevel::warn, "{}", report_of(call));
     }
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -21,6 +23,7 @@
 #include "ucg_coll/capi/packing.hpp"
 #include "ucg_coll/capi/plan_cache.hpp"
 #include "ucg_coll/capi/planner.hpp"
+#include "ucg_coll/capi/stall.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/plan/plan.hpp"
@@ -164,6 +167,23 @@ class Group {
     /// `due` yet. The caller holds the lock of the context's list of groups, and not that of the
     /// group.
     Looked progress_by_any(Busy busy, DueOperator& due);
+    /// Are collectives that do not go on to be reported?
+    bool watches() const { return stall_watch_.watches(); }
+    /// Reports the oldest collective in progress if it has not gone on for long. To be called every
+    /// StallWatch::kInterval, or more often; `now` is by the steady clock.
+    void watch(std::chrono::nanoseconds now) {
+        if (stall_watch_.is_due(engine_->oldest(), now)) {
+            report_stall();
+        }
+    }
+    /// Does what watch() does once in many calls. To be called after progress in vain that knows no
+    /// time: it takes a hundred nanoseconds or, between naps, up to a millisecond.
+    void watch_at_times() {
+        constexpr unsigned kCallsPerWatch = 256;
+        if (++vain_ % kCallsPerWatch == 0 && watches()) [[unlikely]] {
+            watch(std::chrono::steady_clock::now().time_since_epoch());
+        }
+    }
     /// Starts a collective whose caller goes on at once, or looks for the end by and by.
     void start(Collective& collective) {
         start_looking(collective, start_patience_.looks());
@@ -254,12 +274,15 @@ class Group {
     Group(Context& context, const GroupParams& params, WiredGroup& wired);
     void start_looking(Collective& collective, std::uint32_t looks) {
         ++started_[static_cast<std::size_t>(collective.type)];
+        const transport::CallsSoFar calls = {engine_->started() + 1, collective.type};
+        latest_call_->store(calls.word(), std::memory_order_relaxed);
         engine_->start(collective.run->execution, looks);
     }
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
     void tell_ends();
+    void report_stall();
     bool find_whether_choice_changes(graph::Collective type);
     bool mean_block_matters();
     bool rooms_matter();
@@ -283,6 +306,10 @@ class Group {
     std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
+    std::atomic<std::uint64_t> untold_call_ = 0; ///< In place of shm_'s, where there is none.
+    std::atomic<std::uint64_t>* latest_call_;    ///< By transport::CallsSoFar::word().
+    StallWatch stall_watch_;
+    unsigned vain_ = 0;                      ///< Calls of watch_at_times().
     std::optional<bool> mean_block_matters_; ///< Empty until it is asked for.
     MeanBlock mean_block_;
     std::optional<bool> rooms_matter_; ///< Empty until it is asked for.

@@ -168,6 +168,13 @@ void PlanCache::trim(std::uint64_t bytes) {
     }
 }
 
+const CachedPlan* PlanCache::plan_of(const engine::Program& program) const {
+    const auto found = std::find_if(plans_.begin(), plans_.end(), [&](const auto& entry) {
+        return &entry.second->program() == &program;
+    });
+    return found == plans_.end() ? nullptr : found->second.get();
+}
+
 std::uint64_t PlanCache::bytes() const {
     std::uint64_t sum = 0;
     for (const auto& [hash, plan] : plans_) {

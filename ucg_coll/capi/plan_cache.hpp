@@ -127,6 +127,10 @@ class PlanCache {
     /// Drops all plans that are not in use, if all plans take more than so many bytes.
     void trim(std::uint64_t bytes);
 
+    /// Returns the plan that has this program; null if none has. Takes time in proportion to the
+    /// number of plans.
+    const CachedPlan* plan_of(const engine::Program& program) const;
+
     std::uint64_t planned() const { return planned_; }
     std::size_t size() const { return plans_.size(); }
 

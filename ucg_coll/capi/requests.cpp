@@ -314,6 +314,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
         }
         const ucg_status_t state = ucg::capi::state_of(group, coll->collective);
         lock.unlock();
+        if (state == UCG_INPROGRESS) {
+            group.context().progress_at_times();
+        }
         return coll->told(state);
     });
 }

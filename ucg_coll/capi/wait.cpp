@@ -86,7 +86,7 @@ class Wait {
         if (yields) {
             const auto before = std::exchange(stamp_, now());
             waiter_.gave_way(stamp_ - before, [&] { return group_.all_wait_since(before); });
-            waiter_.tick(stamp_);
+            tick(stamp_);
         }
     }
 
@@ -109,7 +109,7 @@ class Wait {
             list_group();
             events += progress_groups(Busy::skip);
             if (!yields) {
-                waiter_.tick(now());
+                tick(now());
             }
         }
         return events;
@@ -152,7 +152,24 @@ class Wait {
         sleeper_->nap(announced_, waiter_.nap());
         waiter_.slept();
         stamp_ = now();
-        waiter_.tick(stamp_);
+        tick(stamp_);
+    }
+
+    void tick(std::chrono::nanoseconds now) {
+        waiter_.tick(now);
+        if (now >= next_watch_ && group_.watches()) [[unlikely]] {
+            watch(now);
+        }
+    }
+
+    /// Looks whether the group's collectives go on, every StallWatch::kInterval; most waits end
+    /// before they look the first time.
+    [[gnu::noinline]] void watch(std::chrono::nanoseconds now) {
+        if (next_watch_ != std::chrono::nanoseconds()) {
+            const Group::Lock lock = group_.lock();
+            group_.watch(now);
+        }
+        next_watch_ = now + StallWatch::kInterval;
     }
 
     /// Lists the group: from then on other threads look at it as well, and its peers learn who
@@ -185,7 +202,7 @@ class Wait {
         ::sched_yield();
         const auto after = now();
         waiter_.gave_way(after - before);
-        waiter_.tick(after);
+        tick(after);
     }
 
     static std::chrono::nanoseconds now() {
@@ -196,7 +213,8 @@ class Wait {
     Context& context_;
     engine::Execution& execution_;
     shm::Waiter waiter_;
-    std::chrono::nanoseconds stamp_{}; ///< The beginning or end of the last yield or nap.
+    std::chrono::nanoseconds stamp_{};      ///< The beginning or end of the last yield or nap.
+    std::chrono::nanoseconds next_watch_{}; ///< 0: none of the collectives was looked at yet.
     unsigned idle_polls_ = 0;
     bool yielded_ = false;
     bool gives_way_ = false; ///< Peers know since when this wait gives its processor away.

@@ -344,4 +344,32 @@ void Execution::advance() {
     at_.step = static_cast<std::uint32_t>(at - steps);
 }
 
+std::vector<Rank> Execution::awaited() {
+    std::vector<Rank> ranks;
+    if (state_ != ExecutionState::running || helps()) {
+        return ranks;
+    }
+    const auto look = [&](std::uint32_t slot) {
+        const auto state = static_cast<MessageState>(
+            transport::shared_state(slots_[slot]).load(std::memory_order_acquire));
+        if (state == MessageState::posted) {
+            ranks.push_back(slots_[slot].peer);
+        }
+    };
+    const Step& step = program_.lowered.steps[at_.step];
+    for (const Wait& wait : program_.lowered.waits_of(step)) {
+        graph::for_each_slot(wait, at_.iteration, look);
+    }
+    if (step.kind == StepKind::reduce_parts) {
+        look(program_.lowered.messages[step.message].slot_at(at_.iteration));
+    }
+    for (const graph::FlagSlotRead& read :
+         unseen(std::max(step.flag_slots_until, flag_slots_seen_))) {
+        ranks.push_back(read.owner);
+    }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    return ranks;
+}
+
 } // namespace ucg::engine

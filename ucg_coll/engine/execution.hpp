@@ -49,6 +49,15 @@ class Execution {
     const Program& program() const { return program_; }
     /// Returns the operator that the execution is bound to.
     const Reduction& reduction() const { return reduction_; }
+    /// Returns the number of the latest start among those of the engine, from 0, modulo 2^32.
+    std::uint32_t sequence() const { return sequence_; }
+    /// Returns the step that is to be issued next. REQUIRES: running.
+    const graph::Position& position() const { return at_; }
+    /// Returns the ranks, rising and each once, without whose messages or shares the next step
+    /// cannot be issued. Empty if it waits for something else: for the end of an earlier
+    /// collective, an operator of the program, room, or units of a collective whose ranks help one
+    /// another. Allocates; it is for reports.
+    std::vector<Rank> awaited();
     /// Returns whether ranks help one another with this collective (helped.hpp). If so, each round
     /// of progress on it may take as long as a unit of work.
     bool helps() const { return helped_ != nullptr; }

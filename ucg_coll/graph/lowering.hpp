@@ -192,6 +192,8 @@ struct Position {
     std::uint32_t step = 0;
     std::uint32_t repeat = 0; ///< The repeat that `step` is in, or the next one.
 
+    bool operator==(const Position&) const = default;
+
     /// Goes on from a step of kind `end_iteration`: back to the body, or behind the repeat.
     void end_iteration(const LoweredSchedule& lowered) {
         if (++iteration < lowered.repeats[repeat].iterations) {

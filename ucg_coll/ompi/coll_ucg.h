@@ -108,7 +108,7 @@ enum coll_ucg_function {
 };
 
 /** The configuration variables of libucg that have an MCA parameter of their own. */
-enum { COLL_UCG_SETTING_COUNT = 15 };
+enum { COLL_UCG_SETTING_COUNT = 16 };
 
 /* ------------------------------------------------------------------ component */
 

@@ -72,6 +72,9 @@ static const struct {
      "file of lstopo's XML"},
     {"sleep_after", "SLEEP_AFTER",
      "Microseconds that a call polls before it sleeps, auto or never"},
+    {"stall_after", "STALL_AFTER",
+     "Seconds after which a collective that does not go on is reported, with the ranks that it "
+     "waits for; or never"},
     {"warn_unused_env_vars", "WARN_UNUSED_ENV_VARS",
      "Tell of variables UCG_* that mean nothing: y or n"},
     {"timeout", "TIMEOUT",

@@ -35,6 +35,8 @@ TEST_CASE("config: wrong values are refused with the variable's name", "[config]
           "UCG_HEAP_SIZE: expected a size such as 65536, 64k, 16M or 1G, found 'lots'");
     CHECK(message("TIMEOUT", "0") ==
           "UCG_TIMEOUT: expected a number of seconds above 0, found '0'");
+    CHECK(message("STALL_AFTER", "0") ==
+          "UCG_STALL_AFTER: expected a number of seconds above 0, or never, found '0'");
     CHECK(message("SLEEP_AFTER", "-1") ==
           "UCG_SLEEP_AFTER: expected a number of microseconds, auto or never, found '-1'");
     CHECK(message("ALLREDUCE", "0-4k") ==
@@ -62,6 +64,11 @@ TEST_CASE("config: an algorithm for each range of sizes", "[config]") {
 TEST_CASE("config: when to sleep", "[config]") {
     Config config;
     CHECK(!config.sleep_after().has_value());
+    CHECK(config.stall_after() == std::chrono::seconds(600));
+    REQUIRE(config.set("STALL_AFTER", "30").ok());
+    CHECK(config.stall_after() == std::chrono::seconds(30));
+    REQUIRE(config.set("STALL_AFTER", "never").ok());
+    CHECK(!config.stall_after().has_value());
     REQUIRE(config.set("SLEEP_AFTER", "0").ok());
     CHECK(config.sleep_after() == std::chrono::nanoseconds(0));
     REQUIRE(config.set("SLEEP_AFTER", "never").ok());

@@ -525,8 +525,8 @@ ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 /** The second half of ucg_coll_post(), for what ucg_coll_start() or _restart() left in progress. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** Makes progress. UCG_OK: the collective is complete; else UCG_INPROGRESS or an error. A
- *  collective that is not in progress keeps its outcome: UCG_OK before its first start. */
+/** Makes progress, in several calls also on other groups. UCG_OK: the collective is complete; else
+ *  UCG_INPROGRESS or an error. One that is not in progress keeps its outcome: UCG_OK at first. */
 ucg_status_t ucg_coll_test(ucg_coll_h coll);
 
 /** Blocks until complete: spins, yields where ranks outnumber CPUs or others want these, sleeps as

@@ -13,6 +13,7 @@
 #include "shm/segment.hpp"
 #include "shm/unit_word.hpp"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/collective.hpp"
 #include "ucg_coll/graph/helped.hpp"
 
 namespace ucg::transport {
@@ -43,6 +44,31 @@ struct alignas(2 * kCacheLine) RegionHead {
 };
 static_assert(sizeof(RegionHead) == 2 * kCacheLine);
 
+/// How many collectives of its group a rank has started, and which the last one was.
+struct CallsSoFar {
+    std::uint32_t started = 0;                           ///< Modulo 2^32.
+    graph::Collective last = graph::Collective::barrier; ///< Means nothing if none was started.
+
+    /// Returns both as CallCount has them; the second function is the inverse of the first.
+    std::uint64_t word() const {
+        return std::uint64_t{started} << 8U | static_cast<std::uint64_t>(last);
+    }
+    static CallsSoFar from(std::uint64_t word) {
+        return {static_cast<std::uint32_t>(word >> 8U),
+                static_cast<graph::Collective>(word & 255U)};
+    }
+};
+
+/// What a rank tells its peers of its collectives, for reports of those that do not end. Peers look
+/// at it only then, so that it costs the rank a store to its own cache.
+struct alignas(kCacheLine) CallCount {
+    std::atomic<std::uint64_t> latest; ///< CallsSoFar::word()
+    /// Of the host's first rank: CallsSoFar::word() of the collective that a rank of the host has
+    /// reported last.
+    std::atomic<std::uint64_t> reported;
+};
+static_assert(sizeof(CallCount) == kCacheLine);
+
 /// One collective's buffers, as offsets in the segment of their owner, who alone writes it. Readers
 /// are ordered after the writer by the message that told them to read.
 struct alignas(kCacheLine) Exposed {
@@ -56,11 +82,11 @@ struct alignas(kCacheLine) Exposed {
 static_assert(sizeof(Exposed) == kCacheLine);
 
 /// Offsets in the two leases of a rank, and their lengths. One lease is close to those of the other
-/// ranks, if there is room, and has lines, with pages from the beginning (the head, the table of
-/// exposed buffers, the number of each peer's ring, the first rings and, of the host's first rank,
-/// the lines of all flag slots), and the buffers of the own flag slot. The other is for pairs of
-/// ranks: further rings, and all their buffers. Buffers and further rings get pages when they are
-/// first used.
+/// ranks, if there is room, and has lines, with pages from the beginning (the head, the count of
+/// collectives, the table of exposed buffers, the number of each peer's ring, the first rings and,
+/// of the host's first rank, the lines of all flag slots), and the buffers of the own flag slot.
+/// The other is for pairs of ranks: further rings, and all their buffers. Buffers and further rings
+/// get pages when they are first used.
 class RegionLayout {
   public:
     RegionLayout(const shm::RingShape& ring, const shm::FlagSlotShape& flag_slot,
@@ -80,8 +106,9 @@ class RegionLayout {
 
     // Offsets in the first lease.
 
+    static constexpr std::uint64_t call_count() { return sizeof(RegionHead); }
     /// Of the entries of Exposed, one for each outstanding collective.
-    static constexpr std::uint64_t exposed() { return sizeof(RegionHead); }
+    static constexpr std::uint64_t exposed() { return call_count() + sizeof(CallCount); }
     /// Of the numbers of the rings that peers send by, from 1, by the peer's index; 0: there is
     /// none.
     std::uint64_t numbers() const {

@@ -230,6 +230,23 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     /// Returns whether all peers have done nothing but wait since `when`. Any thread.
     bool peers_wait_since(std::chrono::nanoseconds when) const;
 
+    /// Returns the word where this rank tells its peers, by CallsSoFar::word(), of each collective
+    /// that it starts.
+    std::atomic<std::uint64_t>& latest_call() {
+        return reinterpret_cast<CallCount*>(lines_.data() + RegionLayout::call_count())->latest;
+    }
+    /// What a peer has told of its collectives.
+    struct PeerCalls {
+        Rank rank = kNoRank;
+        std::int64_t process = 0; ///< Its number (PID).
+        CallsSoFar calls;
+    };
+    /// Returns what the other ranks of the host have told, in rank order. REQUIRES: connected.
+    std::vector<PeerCalls> calls_of_peers() const;
+    /// Returns true for one rank of the host, the first that asks, for each collective, which is
+    /// given as the CallsSoFar of a rank that has started it last. REQUIRES: connected.
+    bool is_first_to_report(const CallsSoFar& call) const;
+
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return lines_.bytes() + pairs_.bytes(); }
 
@@ -247,6 +264,9 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
         shm::Doorbell* bell = nullptr;
 
         RegionHead& head() const { return *reinterpret_cast<RegionHead*>(lines); }
+        CallCount& call_count() const {
+            return *reinterpret_cast<CallCount*>(lines + RegionLayout::call_count());
+        }
     };
 
     ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index, const ShmOptions& options,

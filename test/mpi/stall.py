@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""A rank stays away from a collective: the others of its host say so, once, and who it is.
+
+usage: stall.py COMPONENT-FOLDER PROGRAM RANKS...
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+import mpirun
+
+REPORT = re.compile(r"MPI_COMM_WORLD: rank (\d+) has waited for 1 s.* in allreduce of 4 bytes")
+TIMEOUT = 150
+
+
+def run(launcher, ranks, program, how):
+    """The job's exit status and output. The late rank is let go by the first report."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "go")
+        command = launcher.command("-n", str(ranks), "--mca", "coll_ucg_stall_after", "1",
+                                   program, path, how)
+        with subprocess.Popen(command, env=launcher.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as process:
+            limit = threading.Timer(TIMEOUT, process.terminate)
+            limit.start()
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if REPORT.search(line):
+                    with open(path, "w", encoding="ascii"):
+                        pass
+            status = process.wait()
+            limit.cancel()
+        return status, "".join(lines)
+
+
+def check(checks, launcher, ranks, program, how):
+    status, output = run(launcher, ranks, program, how)
+    what = f"{ranks} ranks, {how}: status {status}\n{output}"
+    checks.expect(status == 0 and output.count(": right") == ranks, what)
+    checks.expect(len(REPORT.findall(output)) == 1, f"not one report: {what}")
+    late = re.search(r"late process (\d+)", output)
+    checks.expect(late and f"it was not called by rank 1 (process {late[1]};" in output,
+                  f"the late rank is not named: {what}")
+
+
+def main():
+    folder, program, *ranks = sys.argv[1:]
+    checks = mpirun.Checks()
+    launcher = mpirun.Launcher(folder)
+    for count in map(int, ranks):
+        for how in ("blocking", "nonblocking", "persistent"):
+            check(checks, launcher, count, program, how)
+    checks.end()
+
+
+main()

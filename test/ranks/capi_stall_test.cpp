@@ -1,0 +1,133 @@
+// A rank stays away from a collective: who waits for it says so.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/support/fork_ranks.hpp"
+#include "test/support/forked_group.hpp"
+#include "ucg/ucg.h"
+
+namespace {
+
+using ucg::test::fork_ranks;
+using ucg::test::ForkedGroup;
+using ucg::test::ForkedRank;
+using ucg::test::RankResult;
+
+constexpr std::chrono::seconds kLimit(60);
+constexpr ucg::Rank kLate = 1;
+
+struct Wait {
+    std::uint64_t count; ///< How many numbers are added up: few go by flag slots, many by messages.
+    const char* sleep;   ///< UCG_SLEEP_AFTER
+    bool blocks;         ///< Whether the call blocks, or the rank asks for its end.
+};
+
+constexpr Wait kWaits[] = {{1, "never", true},
+                           {1, "never", false},
+                           {1, "0", true},
+                           {200'000, "0", true},
+                           {200'000, "never", false}};
+
+ucg_status_t add_up(const ForkedGroup& library, const Wait& wait) {
+    std::vector<std::int64_t> in(wait.count, 1);
+    std::vector<std::int64_t> out(wait.count);
+    ucg_coll_params_t params = {};
+    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
+    params.type = UCG_COLL_ALLREDUCE;
+    params.count = wait.count;
+    params.element_bytes = sizeof(std::int64_t);
+    params.datatype = UCG_DT_INT64;
+    params.op = UCG_OP_SUM;
+    params.send_buffer = in.data();
+    params.recv_buffer = out.data();
+    if (wait.blocks) {
+        return ucg_coll_run(library.group, &params);
+    }
+    ucg_coll_h call = nullptr;
+    ucg_status_t status = ucg_coll_init(library.group, &params, &call);
+    for (status = status == UCG_OK ? ucg_coll_start(call) : status; status == UCG_INPROGRESS;) {
+        status = ucg_coll_test(call);
+    }
+    if (call != nullptr) {
+        ucg_coll_free(call);
+    }
+    return status;
+}
+
+/// The file in which all ranks write what they have to say.
+class Said {
+  public:
+    Said() : file_(std::tmpfile()) {}
+    ~Said() { std::fclose(file_); }
+    Said(const Said&) = delete;
+    Said& operator=(const Said&) = delete;
+
+    /// Has this process write there instead of to standard error.
+    void listen() const { ::dup2(::fileno(file_), STDERR_FILENO); }
+    std::string text() const {
+        std::string text;
+        std::array<char, 4096> part;
+        for (ssize_t n = 1; n > 0; text.append(part.data(), static_cast<std::size_t>(n))) {
+            n = ::pread(::fileno(file_), part.data(), part.size(), static_cast<off_t>(text.size()));
+            n = n < 0 ? 0 : n;
+        }
+        return text;
+    }
+
+  private:
+    std::FILE* file_;
+};
+
+std::size_t count_of(const std::string& part, const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+        ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("capi: who waits for a rank that stays away says so once", "[capi][shm]") {
+    const Wait wait = GENERATE(from_range(std::begin(kWaits), std::end(kWaits)));
+    CAPTURE(wait.count, wait.sleep, wait.blocks);
+    const Said said;
+    const std::vector<RankResult> results =
+        fork_ranks(3, kLimit, [&](const ForkedRank& rank) -> std::string {
+            ForkedGroup library(rank, {{"STALL_AFTER", "1"},
+                                       {"SLEEP_AFTER", wait.sleep},
+                                       {"LOG_LEVEL", "warn"},
+                                       {"PROFILE", "builtin"}});
+            if (library.group == nullptr || add_up(library, wait) != UCG_OK) {
+                return "nothing works before";
+            }
+            rank.barrier();
+            said.listen();
+            while (rank.rank() == kLate && said.text().find('\n') == std::string::npos) {
+                ::usleep(10'000);
+            }
+            const ucg_status_t status = add_up(library, wait);
+            rank.barrier(); // All have said what they say.
+            const std::string expected =
+                "in allreduce of " + std::to_string(8 * wait.count) + " bytes";
+            const std::string absent = "Of this host, it was not called by rank 1 (process " +
+                                       std::to_string(::getpid()) +
+                                       "; 1 so far, the last one allreduce).";
+            const std::string text = said.text();
+            const bool right = count_of("has waited for 1 s", text) == 1 &&
+                               count_of(expected, text) == 1 &&
+                               (rank.rank() != kLate || count_of(absent, text) == 1);
+            return status == UCG_OK && right ? "" : text;
+        });
+    for (const RankResult& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}
