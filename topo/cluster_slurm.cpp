@@ -22,6 +22,37 @@ std::string_view trim_right(std::string_view text) {
     return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
+/// A unit of rates, and what 1 of it is in bytes per second.
+struct Unit {
+    std::string_view name;
+    std::uint64_t rate;
+};
+
+/// The units in which a file may have its rates; the writer takes the first that fits.
+constexpr std::array<Unit, 3> kUnits = {Unit{"Mbit/s", 125'000}, Unit{"kbit/s", 125},
+                                        Unit{"Gbit/s", 125'000'000}};
+
+/// What a comment says before the unit of the file's bare numbers.
+constexpr std::string_view kUnitComment = "# UCG: LinkSpeed is in ";
+
+/// Returns the unit that a comment of the file names; 0 if none does.
+std::uint64_t unit_of_file(std::string_view text) {
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = trim_right(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!line.starts_with(kUnitComment)) {
+            continue;
+        }
+        for (const Unit& unit : kUnits) {
+            if (line.substr(kUnitComment.size()) == unit.name) {
+                return unit.rate;
+            }
+        }
+    }
+    return 0;
+}
+
 /// The lines of a text without their comments. Lines that are continued by a backslash are joined.
 class LogicalLines {
   public:
@@ -311,13 +342,53 @@ std::optional<std::uint64_t> common_rate(const Cluster& cluster,
     return children.empty() ? 0 : cluster.node(children.front()).rate;
 }
 
+/// Returns the unit in which all rates are whole numbers that Slurm can read, which has 32 bits for
+/// them; nothing if there is none.
+std::optional<Unit> common_unit(const Cluster& cluster) {
+    const std::vector<ClusterNode>& nodes = cluster.nodes();
+    const auto fits_all = [&](const Unit& unit) {
+        return std::all_of(nodes.begin(), nodes.end(), [&](const ClusterNode& node) {
+            return node.rate % unit.rate == 0 && node.rate / unit.rate <= UINT32_MAX;
+        });
+    };
+    const auto found = std::find_if(kUnits.begin(), kUnits.end(), fits_all);
+    return found == kUnits.end() ? std::nullopt : std::optional(*found);
+}
+
+/// Writes the line of a switch. Fails with unsupported where Slurm has no words for it.
+Result<std::string> switch_line(const Cluster& cluster, std::uint32_t node, const Unit& unit) {
+    const std::vector<std::uint32_t> children = cluster.children(node);
+    const std::string& name = cluster.node(node).name;
+    const std::optional<std::uint64_t> rate = common_rate(cluster, children);
+    if (!rate) {
+        return failure(Code::unsupported,
+                       "the links below switch '{}' differ in their rates, for which "
+                       "topology.conf has no words; write JSON",
+                       name);
+    }
+    std::vector<std::string_view> machines;
+    std::vector<std::string_view> switches;
+    for (const std::uint32_t child : children) {
+        (cluster.is_machine(child) ? machines : switches).push_back(cluster.node(child).name);
+    }
+    if (machines.empty() == switches.empty()) {
+        return failure(Code::unsupported, "switch '{}' has {}, which Slurm refuses; write JSON",
+                       name, machines.empty() ? "nothing below it" : "both machines and switches");
+    }
+    return fmt::format("SwitchName={} {}={}{}\n", name, machines.empty() ? "Switches" : "Nodes",
+                       host_list(machines.empty() ? switches : machines),
+                       *rate == 0 ? "" : fmt::format(" LinkSpeed={}", *rate / unit.rate));
+}
+
 } // namespace
 
 Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit) {
+    const std::uint64_t own_unit = unit_of_file(text);
+    const std::uint64_t unit = own_unit != 0 ? own_unit : bare_unit;
     std::vector<SwitchLine> lines;
     std::size_t nodes = 0;
     for (LogicalLines source(text); source.next();) {
-        Result<SwitchLine> line = LineParser(source.line(), source.number(), bare_unit).run();
+        Result<SwitchLine> line = LineParser(source.line(), source.number(), unit).run();
         if (!line.ok()) {
             return line.status();
         }
@@ -336,28 +407,25 @@ Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_u
 }
 
 Result<std::string> to_slurm_topology(const Cluster& cluster) {
-    std::string text;
+    const std::optional<Unit> unit = common_unit(cluster);
+    if (!unit) {
+        return Status(Code::unsupported,
+                      "Slurm reads rates as whole numbers of 32 bits, and in no one unit those of "
+                      "this cluster are such; write JSON");
+    }
+    const std::vector<ClusterNode>& nodes = cluster.nodes();
+    const bool has_rates = std::any_of(nodes.begin(), nodes.end(),
+                                       [](const ClusterNode& node) { return node.rate != 0; });
+    std::string text = has_rates ? fmt::format("{}{}\n", kUnitComment, unit->name) : "";
     for (std::uint32_t node = 0; node < cluster.node_count(); ++node) {
         if (cluster.is_machine(node)) {
             continue;
         }
-        const std::vector<std::uint32_t> children = cluster.children(node);
-        const std::optional<std::uint64_t> rate = common_rate(cluster, children);
-        if (!rate) {
-            return failure(Code::unsupported,
-                           "the links below switch '{}' differ in their rates, for which "
-                           "topology.conf has no words; write JSON",
-                           cluster.node(node).name);
+        const Result<std::string> line = switch_line(cluster, node, *unit);
+        if (!line.ok()) {
+            return line.status();
         }
-        std::vector<std::string_view> machines;
-        std::vector<std::string_view> switches;
-        for (const std::uint32_t child : children) {
-            (cluster.is_machine(child) ? machines : switches).push_back(cluster.node(child).name);
-        }
-        text += fmt::format("SwitchName={}", cluster.node(node).name);
-        text += machines.empty() ? "" : " Nodes=" + host_list(machines);
-        text += switches.empty() ? "" : " Switches=" + host_list(switches);
-        text += *rate == 0 ? "\n" : " LinkSpeed=" + rate_text(*rate) + "\n";
+        text += *line;
     }
     return text;
 }

@@ -122,6 +122,18 @@ class Links(unittest.TestCase):
         tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
         self.assertEqual(self.rates(tree), {"n0": None})
         self.assertEqual(self.rates(tree, unit="mbit"), {"n0": 40_000_000})
+        none = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=0", "file")
+        self.assertEqual(self.rates(none, unit="mbit", rate="1gbit"), {"n0": 10**9})
+
+    def test_the_unit_that_a_file_names_counts_before_the_one_given(self):
+        for blanks in ("", " \r"):
+            tree = topology.parse(f"# UCG: LinkSpeed is in kbit/s{blanks}\n"
+                                  "SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
+            for unit in (None, "mbit"):
+                self.assertEqual(self.rates(tree, unit=unit), {"n0": 40_000})
+        tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40 "
+                              "# UCG: LinkSpeed is in kbit/s", "file")
+        self.assertEqual(self.rates(tree), {"n0": None})
 
     def test_an_override_must_name_a_link(self):
         tree = topology.parse(TWO_LEVELS, "file")

@@ -48,9 +48,10 @@ ClusterCommand::ClusterCommand(CLI::App& parent)
                     "Rate of each link of which the file has none, such as 100mbit or 1gbit")
         ->check(rate())
         ->type_name("RATE");
-    app_.add_option("--link-speed-unit", unit_,
-                    "Unit of LinkSpeed where the file has a number alone, such as mbit; without it "
-                    "such rates are not known")
+    app_.add_option(
+            "--link-speed-unit", unit_,
+            "Unit of LinkSpeed where the file has a number alone, such as mbit; what a comment "
+            "of the file says counts before it; without either such rates are not known")
         ->type_name("UNIT")
         ->check(CLI::IsMember({"kbit", "mbit", "gbit"}));
     app_.add_option("--latency", latency_us_,
@@ -71,6 +72,11 @@ ClusterCommand::ClusterCommand(CLI::App& parent)
         "  SwitchName=s1 Nodes=n[16-31],login LinkSpeed=1gbit\n"
         "LinkSpeed is the rate of the links from that switch down, for each direction. A switch\n"
         "may have Nodes and Switches. All must be one tree.\n"
+        "Slurm itself refuses a unit behind the number, and a switch with both Nodes and\n"
+        "Switches: keep such a file apart from Slurm's, and name it by UCG_TOPOLOGY. In a file\n"
+        "for both, LinkSpeed is a number, and a line of its own names the unit (kbit, Mbit or\n"
+        "Gbit), as --format slurm writes it:\n"
+        "  # UCG: LinkSpeed is in Mbit/s\n"
         "\n"
         "JSON has a rate for each link, the one above each node:\n"
         "  {\"nodes\": [{\"name\": \"top\", \"kind\": \"switch\"},\n"

@@ -43,9 +43,14 @@ topology files:
       SwitchName=top Switches=s[0-1]
 
   A switch may have both: 'SwitchName=s0 Nodes=n[0-3] Switches=s[1-2]'. LinkSpeed is the rate of
-  the links from that switch down. Slurm gives it no unit; a bare number is ignored unless
-  --link-speed-unit names one. The nearest word counts: --link, then LinkSpeed, then --rate. Rates
-  are tc(8)'s: 100mbit, 1gbit, 125mbps (bytes). Each direction has the rate.
+  the links from that switch down. The nearest word counts: --link, then LinkSpeed, then --rate.
+  Rates are tc(8)'s: 100mbit, 1gbit, 125mbps (bytes). Each direction has the rate.
+
+  Slurm itself refuses a unit behind the number, and a switch with both Nodes and Switches: keep
+  such a file apart from Slurm's, and name it to UCG by UCG_TOPOLOGY. In a file for both,
+  LinkSpeed is a number, which is ignored unless its unit is known: from a line of its own such as
+  '# UCG: LinkSpeed is in Mbit/s' (kbit, Mbit or Gbit), as 'ucg_topo cluster --format slurm' writes
+  it, else from --link-speed-unit.
 
 latency and loss:
   --latency and --loss are for every link, --link NAME=... for the one above host or switch NAME:
@@ -156,7 +161,7 @@ def _parser():
     build.add_argument("--seed", type=whole(0, 2**64 - 1), default=1, metavar="NUMBER",
                        help="which frames get lost is a function of it (default: 1)")
     build.add_argument("--link-speed-unit", choices=["kbit", "mbit", "gbit"],
-                       help="unit of bare LinkSpeed numbers in the topology file")
+                       help="unit of bare LinkSpeed numbers in a topology file that names none")
     build.add_argument("--slots", type=whole(1, 65536), default=os.cpu_count() or 1, metavar="N",
                        help="ranks that mpirun may place on a host (default: cores)")
     build.add_argument("--head", default="head", metavar="HOST",

@@ -10,6 +10,8 @@ from .hostlist import expand
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
 # Key=value, with or without blanks around '=', the value maybe in quotes.
 _ASSIGNMENT = re.compile(r'\s*([^\s=]*)\s*=\s*(?:"([^"]*)"(?=\s|$)|([^\s"]\S*)|(?=$))', re.ASCII)
+# The unit of bare numbers, as ucg_topo writes it into files that Slurm itself has to accept.
+_UNIT = re.compile(r"^# UCG: LinkSpeed is in ([kMG]bit)/s[ \t\r\f\v]*$", re.MULTILINE)
 _BLANKS = " \t\r\f\v"
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(s|ms|us|ns)", re.IGNORECASE)
@@ -100,6 +102,7 @@ class Topology:
 
     switches: list  # in the order of the file
     root: str
+    unit: str = ""  # of bare numbers, if the file names one
 
     @property
     def hosts(self):
@@ -128,8 +131,12 @@ def read(path):
 
 def parse(text, source):
     """Topology from the text of a topology.conf; messages begin with `source`:line."""
-    return check([_parse_line(line, f"{source}:{number}", number)
+    named = _UNIT.search(text)
+    unit = named[1].lower() if named else ""
+    tree = check([_parse_line(line, f"{source}:{number}", number, unit)
                   for number, line in _logical_lines(text)], source)
+    tree.unit = unit
+    return tree
 
 
 def _logical_lines(text):
@@ -148,7 +155,7 @@ def _logical_lines(text):
         yield first, pending.strip()
 
 
-def _parse_line(line, where, number):
+def _parse_line(line, where, number, unit):
     values, position = {}, 0
     while position < len(line):
         match = _ASSIGNMENT.match(line, position)
@@ -171,18 +178,13 @@ def _parse_line(line, where, number):
     if "switchname" not in values:
         raise VclusterError(f"{where}: SwitchName is missing")
     try:
-        _check_speed(values.get("linkspeed", "0"))
+        _rate_of(values.get("linkspeed", ""), unit)
         return Switch(values["switchname"],
                       nodes=expand(values["nodes"]) if "nodes" in values else [],
                       switches=expand(values["switches"]) if "switches" in values else [],
                       link_speed=values.get("linkspeed", ""), line=number)
     except VclusterError as error:
         raise VclusterError(f"{where}: {error}") from error
-
-
-def _check_speed(text):
-    if not _is_bare(text):
-        parse_rate(text)
 
 
 def check(switches, source):
@@ -259,7 +261,8 @@ def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=
 
     The nearest word wins: `overrides` ({name: "1gbit,2ms,0.1%"}, of which any may be left out),
     then LinkSpeed of the switch above, then `rate`, `latency` and `loss`, which are for all links.
-    Slurm gives LinkSpeed no unit: a bare number counts only with `unit` ("mbit").
+    Slurm gives LinkSpeed no unit: a bare number counts only with the one that a comment of the file
+    names, else `unit` ("mbit").
     """
     overrides = overrides or {}
     parents = topology.parents()
@@ -270,17 +273,17 @@ def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=
               "loss": parse_loss(loss) if loss else 0.0}
     made = {}
     for name, switch in parents.items():
-        speed = _link_speed(switch, unit) or rate
+        speed = _rate_of(switch.link_speed, topology.unit or unit)
+        if speed is None and rate:
+            speed = parse_rate(rate)
         own = parse_link(overrides[name]) if name in overrides else {}
-        made[name] = Link(**{"rate": parse_rate(speed) if speed else None, **common, **own})
+        made[name] = Link(**{"rate": speed, **common, **own})
     return made
 
 
-def _is_bare(speed):
-    return re.fullmatch(r"[0-9]+", speed) is not None
-
-
-def _link_speed(switch, unit):
-    if _is_bare(switch.link_speed):
-        return switch.link_speed + unit if unit else None
-    return switch.link_speed or None
+def _rate_of(speed, unit):
+    """What LinkSpeed says, in bits per second; None where it says nothing: it is missing or 0, or
+    a number without a unit."""
+    if re.fullmatch(r"[0-9]+", speed):
+        return parse_rate(speed + unit) if unit and int(speed) > 0 else None
+    return parse_rate(speed) if speed else None

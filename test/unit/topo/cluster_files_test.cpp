@@ -55,6 +55,31 @@ std::string compressed(const std::vector<std::string>& names) {
     return host_list(views);
 }
 
+/// A random tree as Slurm can have it: machines below the lowest switches alone, at least one below
+/// each of these, and links of one rate below each switch.
+Cluster random_slurm_cluster(std::mt19937_64& random) {
+    static constexpr std::array<std::uint64_t, 5> kRates = {0, 1000, 187'500, 12'500'000,
+                                                            1'250'000'000};
+    const std::size_t switches = 1 + random() % 9;
+    std::vector<std::uint64_t> below;
+    std::vector<bool> is_lowest(switches, true);
+    std::vector<ClusterNode> nodes = {network_switch("s0", kNoNode)};
+    for (std::size_t i = 0; i < switches; ++i) {
+        below.push_back(kRates[random() % kRates.size()]);
+        if (i > 0) {
+            const auto above = static_cast<std::uint32_t>(random() % i);
+            is_lowest[above] = false;
+            nodes.push_back(network_switch(fmt::format("s{}", i), above, below[above]));
+        }
+    }
+    for (std::uint32_t i = 0; i < switches; ++i) {
+        for (std::uint64_t left = is_lowest[i] ? 1 + random() % 4 : 0; left > 0; --left) {
+            nodes.push_back(machine(fmt::format("n{}", nodes.size()), i, below[i]));
+        }
+    }
+    return Cluster(std::move(nodes));
+}
+
 } // namespace
 
 TEST_CASE("cluster files: both formats of a good cluster are one value", "[topo][cluster]") {
@@ -99,29 +124,55 @@ TEST_CASE("cluster files: what is wrong is refused with line and reason", "[topo
 
 TEST_CASE("cluster files: any tree is written and read back", "[topo][cluster]") {
     std::mt19937_64 random(17);
-    int unequal = 0;
+    int refused = 0;
     for (int i = 0; i < 200; ++i) {
         const Cluster cluster = random_cluster(random, static_cast<std::uint32_t>(1 + random() % 9),
                                                static_cast<std::uint32_t>(1 + random() % 15));
         const Result<Cluster> json = parse_cluster(to_json_text(cluster));
         REQUIRE(json.ok());
         CHECK(*json == cluster);
-        // The rates are made equal below each switch, so that topology.conf can express them.
-        std::vector<ClusterNode> nodes = cluster.nodes();
-        for (ClusterNode& node : nodes) {
-            node.rate = node.parent == kNoNode ? 0 : 125 * (nodes[node.parent].name.back() - '0');
-            node.rate *= 1000;
-        }
-        const Cluster even(nodes);
+        refused += to_slurm_topology(cluster).status().code() == Code::unsupported ? 1 : 0;
+        const Cluster even = random_slurm_cluster(random);
         const Result<std::string> text = to_slurm_topology(even);
         REQUIRE(text.ok());
-        const Result<Cluster> slurm = parse_cluster(*text);
         INFO(*text);
-        REQUIRE(slurm.ok());
-        CHECK(*slurm == even);
-        unequal += to_slurm_topology(cluster).status().code() == Code::unsupported ? 1 : 0;
+        // The unit that the file names counts before the one given.
+        for (const std::uint64_t unit : {0, 125'000'000}) {
+            const Result<Cluster> slurm = parse_slurm_topology(*text, unit);
+            REQUIRE(slurm.ok());
+            CHECK(*slurm == even);
+        }
     }
-    CHECK(unequal > 0);
+    CHECK(refused > 0);
+}
+
+TEST_CASE("cluster files: Slurm gets whole numbers, and a comment names their unit",
+          "[topo][cluster]") {
+    const auto written = [](std::uint64_t rate, std::uint64_t other) {
+        const Result<std::string> text = to_slurm_topology(
+            Cluster({network_switch("top", kNoNode), network_switch("s0", 0, rate),
+                     machine("n0", 1, other), machine("n1", 1, other)}));
+        return text.ok() ? *text : std::string(text.status().message());
+    };
+    CHECK(written(1'250'000'000, 125'000'000) ==
+          "# UCG: LinkSpeed is in Mbit/s\nSwitchName=top Switches=s0 LinkSpeed=10000\n"
+          "SwitchName=s0 Nodes=n[0-1] LinkSpeed=1000\n");
+    CHECK(written(0, 187'500) == "# UCG: LinkSpeed is in kbit/s\nSwitchName=top Switches=s0\n"
+                                 "SwitchName=s0 Nodes=n[0-1] LinkSpeed=1500\n");
+    CHECK(written(0, 0) == "SwitchName=top Switches=s0\nSwitchName=s0 Nodes=n[0-1]\n");
+    CHECK(written(kRateMax, kRateMax).find("LinkSpeed=1000000000\n") != std::string::npos);
+    CHECK(written(0, 1001).find("in no one unit") != std::string::npos);
+    CHECK(written(kRateMax, kRateMin).find("in no one unit") != std::string::npos);
+    const auto refused = [](const Cluster& cluster) {
+        const Result<std::string> text = to_slurm_topology(cluster);
+        CHECK(text.status().code() == Code::unsupported);
+        return std::string(text.status().message());
+    };
+    CHECK(refused(figure1(0)) ==
+          "switch 's1' has both machines and switches, which Slurm refuses; write JSON");
+    CHECK(refused(Cluster({network_switch("s0", kNoNode), network_switch("s1", 0),
+                           network_switch("s2", 0), machine("n0", 1)})) ==
+          "switch 's2' has nothing below it, which Slurm refuses; write JSON");
 }
 
 TEST_CASE("cluster files: a chain of switches may be deep", "[topo][cluster]") {

@@ -66,8 +66,12 @@ END
 
 # Clusters.
 cluster() { # FORM...: figure 1 of the paper, without rates.
-    printf 'SwitchName=s0 Nodes=n[0-2]\nSwitchName=s3 Nodes=n[3-4]\nSwitchName=s1 Nodes=n5 %s\n' \
-        'Switches=s0,s3' | expect "$@"
+    # Not through a pipe, whose end has a count of failures to itself.
+    expect "$@" <<END
+SwitchName=s0 Nodes=n[0-2]
+SwitchName=s3 Nodes=n[3-4]
+SwitchName=s1 Nodes=n5 Switches=s0,s3
+END
 }
 expect 0 'Examples:' cluster --help
 cluster 0 '^Cluster: 3 switches, 6 machines, rates of links not known$' cluster -
@@ -82,8 +86,13 @@ cluster 0 '^  "s1" -- "s0" \[label="9", penwidth=5.0, color=red\];$' cluster - -
 cluster 0 '^</svg>$' cluster - --format svg
 cluster 0 'bandwidth="12500000Bps" latency="5e-07s"' \
     cluster - --format simgrid --rate 100mbit --latency 0.5
-cluster 0 '^SwitchName=s1 Nodes=n5 Switches=s\[0,3\] LinkSpeed=100mbit$' \
-    cluster - --format slurm --rate 100mbit
+cluster 1 "switch 's1' has both machines and switches, which Slurm refuses; write JSON" \
+    cluster - --format slurm
+for pattern in '^# UCG: LinkSpeed is in Mbit/s$' '^SwitchName=s0 Nodes=n\[0-2\] LinkSpeed=100$'; do
+    expect 0 "$pattern" cluster - --format slurm <<END
+SwitchName=s0 Nodes=n[0-2] LinkSpeed=100mbit
+END
+done
 cluster 1 "above 'n5' is not known, and SimGrid needs" cluster - --format simgrid
 cluster 1 "machines: - has no machine 'n6'" cluster - --machines 'n[0-9]'
 cluster 1 "machines: host list 'n\[': brackets do not match" cluster - --machines 'n['
