@@ -194,7 +194,8 @@ std::vector<Variable> general_variables() {
         {"TOPOLOGY", "",
          "File with the tree of switches between the hosts, the same on all ranks: Slurm's "
          "topology.conf, or JSON (ucg_topo cluster). Empty: topology.conf in the folder of "
-         "$SLURM_CONF, else in /etc/slurm or /run/slurm/conf, if it is there. none: no file.",
+         "$SLURM_CONF, else in /etc/slurm or /run/slurm/conf, if it is there and no "
+         "topology.yaml is. none: no file.",
          check_any},
         {"MACHINE", "",
          "Machine that the processes of each host are taken to be on, the n-th on the n-th "

@@ -62,7 +62,7 @@ LoadedPhases load_phases(const Config& config, std::string_view host) {
 
 TopologyEnd phases_end(const LoadedPhases& loaded) {
     return {loaded.hash, loaded.machine.value_or(TopologyEnd::kMissing),
-            loaded.complaint.empty() ? 0U : 1U};
+            static_cast<std::uint16_t>(loaded.complaint.empty() ? 0 : 1)};
 }
 
 PhasesVerdict agree_on_phases(const LoadedPhases& own, std::span<const TopologyEnd> ends) {

@@ -9,18 +9,16 @@ using Reason = TopologyVerdict::Reason;
 namespace {
 
 TopologyVerdict refusal(Reason reason, Rank speaker, Rank other = kNoRank) {
-    return {reason, speaker, other, {}};
+    TopologyVerdict verdict;
+    verdict.reason = reason;
+    verdict.speaker = speaker;
+    verdict.other = other;
+    return verdict;
 }
 
-} // namespace
-
-TopologyEnd topology_end(const LoadedTopology& loaded) {
-    return {loaded.hash, loaded.machine.value_or(TopologyEnd::kMissing),
-            loaded.complaint.empty() ? 0U : 1U};
-}
-
-TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const TopologyEnd> ends,
-                                  const topo::Placement& placement) {
+/// Returns the verdict but for its level.
+TopologyVerdict found_in_common(const topo::Cluster& own, std::span<const TopologyEnd> ends,
+                                const topo::Placement& placement) {
     if (placement.host_count() < 2) {
         return {};
     }
@@ -51,7 +49,26 @@ TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const Topo
         holder[machine] = leader;
         machines.push_back(machine);
     }
-    return {Reason::none, kNoRank, kNoRank, topo::map_hosts(own, machines)};
+    TopologyVerdict verdict;
+    verdict.map = topo::map_hosts(own, machines);
+    return verdict;
+}
+
+} // namespace
+
+TopologyEnd topology_end(const LoadedTopology& loaded) {
+    return {loaded.hash, loaded.machine.value_or(TopologyEnd::kMissing),
+            static_cast<std::uint16_t>(loaded.complaint.empty() ? 0 : 1),
+            static_cast<std::uint16_t>(loaded.is_named ? 1 : 0)};
+}
+
+TopologyVerdict agree_on_topology(const topo::Cluster& own, std::span<const TopologyEnd> ends,
+                                  const topo::Placement& placement) {
+    TopologyVerdict verdict = found_in_common(own, ends, placement);
+    const bool is_named = std::any_of(ends.begin(), ends.end(),
+                                      [](const TopologyEnd& end) { return end.is_named != 0; });
+    verdict.level = is_named ? LogLevel::warn : LogLevel::info;
+    return verdict;
 }
 
 std::string explain(const TopologyVerdict& verdict, const LoadedTopology& loaded) {

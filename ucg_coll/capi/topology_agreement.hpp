@@ -18,7 +18,8 @@ struct TopologyEnd {
 
     std::uint64_t hash = 0;           ///< Of the cluster; 0: the rank knows none.
     std::uint32_t machine = kMissing; ///< This host's number in it.
-    std::uint32_t complains = 0;      ///< 1: there is a file that does not count.
+    std::uint16_t complains = 0;      ///< 1: there is a file that does not count.
+    std::uint16_t is_named = 0;       ///< 1: the rank's setting names a file, or none.
 };
 TopologyEnd topology_end(const LoadedTopology& loaded);
 
@@ -37,6 +38,9 @@ struct TopologyVerdict {
     Rank speaker = kNoRank;
     Rank other = kNoRank;
     topo::ClusterMap map; ///< Empty: the group does without.
+    /// At which to tell the reason. Where no rank's setting names a file, nobody has asked for one,
+    /// and Slurm's own file may well be of use to Slurm alone.
+    LogLevel level = LogLevel::warn;
 };
 
 /// Decides what all ranks do. `ends` is by rank; `own` is the cluster of any rank, which counts

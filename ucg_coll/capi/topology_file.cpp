@@ -22,6 +22,15 @@ std::string_view variable(const char* name) {
     return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+bool exists(const std::string& path) {
+    return ::access(path.c_str(), F_OK) == 0;
+}
+
+/// Is there a topology.yaml beside it? Newer versions of Slurm then do not read topology.conf.
+bool is_ignored_by_slurm(const std::string& path) {
+    return exists(path.substr(0, path.rfind('/')) + "/topology.yaml");
+}
+
 Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
     const Result<std::string> text = read_file(path, "the topology", kTopologyBytesMax, error);
     if (!text.ok()) {
@@ -59,7 +68,7 @@ std::string default_topology_path(std::span<const std::string_view> slurm_folder
     }
     const auto found =
         std::find_if(slurm_folders.begin(), slurm_folders.end(), [&](std::string_view folder) {
-            return ::access(in_folder(folder).c_str(), F_OK) == 0;
+            return exists(in_folder(folder)) || is_ignored_by_slurm(in_folder(folder));
         });
     return in_folder(found == slurm_folders.end() ? slurm_folders.front() : *found);
 }
@@ -67,8 +76,9 @@ std::string default_topology_path(std::span<const std::string_view> slurm_folder
 LoadedTopology load_topology(std::string_view setting) {
     LoadedTopology loaded;
     loaded.host = host_name();
-    const std::string path = setting.empty() ? default_topology_path() : std::string(setting);
-    if (path == kNoTopology) {
+    loaded.is_named = !setting.empty();
+    const std::string path = loaded.is_named ? std::string(setting) : default_topology_path();
+    if (path == kNoTopology || (!loaded.is_named && is_ignored_by_slurm(path))) {
         return loaded;
     }
     int error = 0;
@@ -76,7 +86,7 @@ LoadedTopology load_topology(std::string_view setting) {
     if (!cluster.ok()) {
         const bool no_news = error == ENOENT || error == ENOTDIR ||
                              cluster.status().code() == Code::unsupported; // topology/block.
-        if (!setting.empty() || !no_news) {
+        if (loaded.is_named || !no_news) {
             loaded.path = path;
             loaded.complaint = cluster.status().message();
         }

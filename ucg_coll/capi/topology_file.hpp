@@ -24,6 +24,7 @@ struct LoadedTopology {
     std::string path;       ///< Of the file, also where it does not count; empty: there is none.
     std::string complaint;  ///< Why the file does not count, or empty. Names the file.
     std::string host;       ///< What this host calls itself.
+    bool is_named = false;  ///< The setting names a file, or none; else the file is Slurm's own.
     std::optional<std::uint32_t> machine; ///< This host's number among the cluster's machines.
 };
 
@@ -38,12 +39,13 @@ std::string host_name();
 inline constexpr std::array<std::string_view, 2> kSlurmFolders = {"/etc/slurm", "/run/slurm/conf"};
 
 /// Returns the path of topology.conf in the folder of $SLURM_CONF, else in the first of those
-/// folders that has one; in the first folder if none has.
+/// folders that has one or a topology.yaml; in the first folder if none has.
 std::string default_topology_path(std::span<const std::string_view> slurm_folders = kSlurmFolders);
 
 /// Reads the file that `setting` names. If `setting` is empty, reads the one at
 /// default_topology_path(), which may be missing or describe no tree of switches (Slurm's plugin
-/// topology/block). A file that cannot be read or is wrong is a complaint, not a failure: nothing
+/// topology/block); it is not read where a topology.yaml lies beside it, since Slurm does not read
+/// it then either. A file that cannot be read or is wrong is a complaint, not a failure: nothing
 /// but speed depends on it. The host is looked up by its name, and by Slurm's name for it
 /// ($SLURMD_NODENAME).
 LoadedTopology load_topology(std::string_view setting);

@@ -141,6 +141,30 @@ TEST_CASE("topology file: one of Slurm's plugin topology/block is no news, unles
                    "no switches");
 }
 
+TEST_CASE("topology file: Slurm's own is not read where Slurm has a topology.yaml", "[topology]") {
+    const SlurmFolder slurm;
+    const std::string file = slurm.file("topology.conf", "SwitchName=s0 Nodes=" + this_host());
+    CHECK(load_topology("").machine == 0);
+    CHECK_FALSE(load_topology("").is_named);
+    slurm.file("topology.yaml", "---\n");
+    CHECK(load_topology("").path.empty());
+    CHECK(load_topology("").complaint.empty());
+    CHECK(load_topology("").cluster.empty());
+    CHECK(load_topology(file).machine == 0);
+    CHECK(load_topology(file).is_named);
+    // The folder that has either is the one that Slurm reads.
+    ::unsetenv("SLURM_CONF");
+    const std::string own = slurm.path("own");
+    const std::string given = slurm.path("given");
+    const std::array<std::string_view, 2> folders = {own, given};
+    std::filesystem::create_directory(own);
+    std::filesystem::create_directory(given);
+    slurm.file("given/topology.conf", "SwitchName=s0 Nodes=n0");
+    CHECK(default_topology_path(folders) == given + "/topology.conf");
+    slurm.file("own/topology.yaml", "---\n");
+    CHECK(default_topology_path(folders) == own + "/topology.conf");
+}
+
 TEST_CASE("topology file: a group on one host does not read it", "[topology]") {
     const SlurmFolder slurm;
     const std::string file = slurm.file("topology.conf", "SwitchName=s0 Nodes=" + this_host());
@@ -216,6 +240,19 @@ TEST_CASE("topology agreement: all ranks do without for one reason that one rank
     // With one host there is no network between the ranks, so nothing is reported.
     CHECK(agree_on_topology(two_switches(), ends, topo::Placement::one_host(3)).reason ==
           Reason::none);
+}
+
+TEST_CASE("topology agreement: the reason is a warning only where a rank's setting names a file",
+          "[topology]") {
+    const topo::Placement placement = topo::Placement::regular(3, 1);
+    LoadedTopology loaded;
+    loaded.complaint = "/etc/slurm/topology.conf: line 2: no";
+    std::vector<TopologyEnd> ends(3, topology_end(loaded));
+    const auto level = [&] { return agree_on_topology({}, ends, placement).level; };
+    CHECK(level() == LogLevel::info);
+    loaded.is_named = true;
+    ends[1] = topology_end(loaded);
+    CHECK(level() == LogLevel::warn);
 }
 
 TEST_CASE("topology agreement: the line names file, host, reason and remedy", "[topology]") {

@@ -199,7 +199,7 @@ void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
     group_.cluster = std::move(verdict.map);
     if (verdict.reason != TopologyVerdict::Reason::none &&
         peers_.is_first(verdict.speaker, Context::Once::no_topology)) {
-        log(LogLevel::warn, "{}: {}", context_.name(), explain(verdict, own));
+        log(verdict.level, "{}: {}", context_.name(), explain(verdict, own));
     }
 }
 
