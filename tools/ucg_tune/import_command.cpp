@@ -78,6 +78,13 @@ Result<std::vector<PerftestRow>> ImportCommand::read() const {
 }
 
 Status ImportCommand::run() {
+    const Result<std::string> path = profile_path(output_);
+    if (!path.ok()) {
+        return path.status();
+    }
+    if (Status status = prepare_output(output_, *path); !status.ok()) {
+        return status;
+    }
     const Result<std::vector<PerftestRow>> rows = read();
     if (!rows.ok()) {
         return rows.status();
@@ -85,10 +92,6 @@ Status ImportCommand::run() {
     const Result<Import> import = import_perftest(*rows, level_);
     if (!import.ok()) {
         return import.status();
-    }
-    const Result<std::string> path = profile_path(output_);
-    if (!path.ok()) {
-        return path.status();
     }
     const Result<ExistingProfile> base = existing_profile(*path);
     return base.ok() ? write(*import, *base, *path) : base.status();
@@ -102,22 +105,15 @@ Status ImportCommand::write(const Import& import, const ExistingProfile& base,
         fmt::format("# Written by: ucg_tune import-ucx-perftest --level {}\n", topo::name(level_)) +
         sources_text(import, "# ") + errors_toml(figures) + cost::to_toml(profile) +
         cost::origin_toml(base.measured_on);
-    if (Status status = output_.empty() ? make_folder(path) : Status(); !status.ok()) {
-        return status;
-    }
-    if (Status status = write_output(path, toml); !status.ok() || path == "-") {
-        return status;
-    }
     const std::string report = format_ == Format::toml
                                    ? toml
                                    : sources_text(import, "") + "\n" + known_text(figures) + "\n" +
                                          unknown_text(figures, "");
-    if (Status status = write_output("-", report); !status.ok()) {
-        return status;
+    Status written = write_results(path, toml, report, false);
+    if (written.ok() && path != "-") {
+        tell_foreign(base, path);
     }
-    std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
-    tell_foreign(base, path);
-    return {};
+    return written;
 }
 
 } // namespace ucg::tools

@@ -143,7 +143,7 @@ Status NetworkCommand::run() {
             return named.status();
         }
         const Result<ExistingProfile> existing = existing_profile(*named);
-        const Status status = output_.empty() ? make_folder(*named) : check_output(*named);
+        const Status status = prepare_output(output_, *named);
         if (!existing.ok() || !status.ok()) {
             return existing.ok() ? status : existing.status();
         }
@@ -177,22 +177,14 @@ Status NetworkCommand::write(const NetworkResult& result, const ExistingProfile&
                              const std::string& path) const {
     const std::string toml =
         to_profile_toml(result, base.profile, command()) + cost::origin_toml(base.measured_on);
-    if (!path.empty()) {
-        if (Status status = write_output(path, toml); !status.ok()) {
-            return status;
-        }
+    const std::string report = format_ == Format::json   ? to_json(result)
+                               : format_ == Format::toml ? toml
+                                                         : to_text(result);
+    if (Status status = write_results(path, toml, report, silent_); !status.ok()) {
+        return status;
     }
-    if (path != "-") {
-        const std::string report = format_ == Format::json   ? to_json(result)
-                                   : format_ == Format::toml ? toml
-                                                             : to_text(result);
-        if (Status status = write_output("-", report); !status.ok()) {
-            return status;
-        }
-        if (!silent_ && !path.empty()) {
-            std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
-            tell_foreign(base, path);
-        }
+    if (!silent_ && !path.empty() && path != "-") {
+        tell_foreign(base, path);
     }
     return plot_.empty() ? Status() : draw(to_gnuplot(result, plot_));
 }

@@ -27,13 +27,14 @@ Result<std::string> profile_path(const std::string& output) {
     return path;
 }
 
-Status make_folder(const std::string& path) {
+Status prepare_output(const std::string& output, const std::string& path) {
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    return !std::filesystem::create_directories(folder, error) && error
-               ? failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
-                         error.message())
-               : Status();
+    if (output.empty() && !std::filesystem::create_directories(folder, error) && error) {
+        return failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
+                       error.message());
+    }
+    return check_output(path);
 }
 
 Result<ExistingProfile> existing_profile(const std::string& path) {
@@ -67,14 +68,39 @@ cost::Profile profile_here(const ExistingProfile& existing) {
     return profile;
 }
 
+Status refuse_foreign(const ExistingProfile& existing, const std::string& output,
+                      const std::string& path) {
+    if (!output.empty() || !cost::is_foreign(existing.measured_on)) {
+        return {};
+    }
+    return failure(Code::invalid_argument,
+                   "{} was measured on {}, and this is {}: it stays, for hosts of that kind. Name "
+                   "another file, `ucg_tune memory -o FILE`, and set UCG_PROFILE=FILE on hosts of "
+                   "this kind; to replace it, name it itself: `ucg_tune memory -o {}`",
+                   path, existing.measured_on, cost::processor_text(topo::this_processor()), path);
+}
+
+Status write_results(const std::string& path, const std::string& profile, const std::string& report,
+                     bool silent) {
+    const Status written = path.empty() ? Status() : write_output(path, profile);
+    if (path == "-") {
+        return written;
+    }
+    const Status printed = write_output("-", report);
+    if (written.ok() && printed.ok() && !path.empty() && !silent) {
+        std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
+    }
+    return written.ok() ? printed : written;
+}
+
 void tell_foreign(const ExistingProfile& existing, const std::string& path) {
     if (cost::is_foreign(existing.measured_on)) {
         std::fprintf(stderr,
                      "ucg_tune: %s was measured on %s before, and this is %s: UCG does not read it "
-                     "here unless UCG_PROFILE names it. `ucg_tune memory` makes it this machine's, "
-                     "and keeps the network\n",
+                     "here unless UCG_PROFILE names it. `ucg_tune memory -o %s` makes it this "
+                     "machine's, and keeps the network\n",
                      path.c_str(), existing.measured_on.c_str(),
-                     cost::processor_text(topo::this_processor()).c_str());
+                     cost::processor_text(topo::this_processor()).c_str(), path.c_str());
     }
 }
 

@@ -17,8 +17,9 @@ inline constexpr const char* kOutputHelp =
 /// Returns the path of the profile to write: `output`, or the default path if that is empty.
 Result<std::string> profile_path(const std::string& output);
 
-/// Makes the folder that will contain `path`, and those above it.
-Status make_folder(const std::string& path);
+/// Returns a failure if the profile cannot be written to `path`, which is profile_path(`output`):
+/// to be called before measuring. Makes the folder of the default path, and those above it.
+Status prepare_output(const std::string& output, const std::string& path);
 
 struct ExistingProfile {
     cost::Profile profile;
@@ -31,6 +32,19 @@ Result<ExistingProfile> existing_profile(const std::string& path);
 /// Returns the part of the profile that holds on this machine. If it was measured on another kind
 /// of processor, that is its network alone; the rest is built in.
 cost::Profile profile_here(const ExistingProfile& existing);
+
+/// Returns a failure if the profile at the default path (`output` is empty) was measured on another
+/// kind of processor: a home folder may be shared by hosts of several kinds, and hosts of that kind
+/// would lose it.
+Status refuse_foreign(const ExistingProfile& existing, const std::string& output,
+                      const std::string& path);
+
+/// Writes the profile to `path`, and prints the report unless `path` is standard output. The report
+/// is printed, too, if the profile cannot be written, which is a failure: measuring takes its time.
+/// An empty `path`: there is only the report. Unless `silent`, says on standard error what was
+/// written.
+Status write_results(const std::string& path, const std::string& profile, const std::string& report,
+                     bool silent);
 
 /// Warns on standard error that the library will not read `path` here by default, if that profile
 /// was measured on another kind of processor.

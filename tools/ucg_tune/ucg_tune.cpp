@@ -47,8 +47,7 @@ class MemoryCommand {
         }
         const std::string& path = *named;
         // The output is checked before measuring for seconds.
-        if (Status status = output_.empty() ? make_folder(path) : check_output(path);
-            !status.ok()) {
+        if (Status status = prepare_output(output_, path); !status.ok()) {
             return status;
         }
         if (Status status = check_output(plot_); !status.ok()) {
@@ -58,6 +57,9 @@ class MemoryCommand {
         const Result<topo::Machine> machine = topo::discover_machine();
         if (!base.ok() || !machine.ok()) {
             return base.ok() ? machine.status() : base.status();
+        }
+        if (Status status = refuse_foreign(*base, output_, path); !status.ok()) {
+            return status;
         }
         const Result<ProbeResult> result = probe(*machine);
         return result.ok() ? write(*result, profile_here(*base), *machine, path) : result.status();
@@ -95,7 +97,9 @@ class MemoryCommand {
         "all\n"
         "ranks of a job must read the same. What is not measured is marked \"default\" in the\n"
         "report, \"measured = false\" in the profile. If FILE exists, what it says of other costs\n"
-        "stays; of the network alone, if it was measured on another kind of processor.\n"
+        "stays; of the network alone, if it was measured on another kind of processor. Without\n"
+        "--output a profile of another kind of processor is not replaced, for hosts of that kind\n"
+        "may share the folder: name another file, and set UCG_PROFILE on the hosts of this kind.\n"
         "\n"
         "Report and profile state the error of each figure. Of one that a line was fitted for it "
         "is\n"
@@ -142,23 +146,11 @@ class MemoryCommand {
                                         options_.quick ? " --quick" : ""),
                             outline.substr(0, outline.find('\n'))) +
             cost::origin_toml(cost::processor_text(topo::this_processor()));
-        if (Status status = write_output(path, toml); !status.ok() || path == "-") {
-            return status.ok() ? plot(result) : status;
-        }
         const std::string report = format_ == Format::json   ? to_json(result, tuned)
                                    : format_ == Format::toml ? toml
                                                              : to_text(result, tuned);
-        if (Status status = write_output("-", report); !status.ok()) {
-            return status;
-        }
-        if (!silent_) {
-            std::fprintf(stderr, "ucg_tune: wrote %s\n", path.c_str());
-        }
-        return plot(result);
-    }
-
-    Status plot(const ProbeResult& result) const {
-        return plot_.empty() ? Status() : draw(to_gnuplot(result, plot_));
+        const Status written = write_results(path, toml, report, silent_);
+        return plot_.empty() || !written.ok() ? written : draw(to_gnuplot(result, plot_));
     }
 
     CLI::App& app_;

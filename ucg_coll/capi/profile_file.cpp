@@ -87,9 +87,11 @@ Result<LoadedProfile> load_profile(std::string_view setting) {
     const Result<FoundProfile> profile = read_profile(path, error);
     if (profile.ok()) {
         if (const std::string other = foreign(path, profile->measured_on); !other.empty()) {
-            loaded.complaint = fmt::format("{}. {}; `ucg_tune memory` measures this machine", other,
-                                           loaded.named ? "It is used as UCG_PROFILE asks"
-                                                        : "The built-in costs are used");
+            loaded.complaint = fmt::format(
+                "{}. {}; `ucg_tune memory -o FILE` measures this machine "
+                "for UCG_PROFILE=FILE",
+                other,
+                loaded.named ? "It is used as UCG_PROFILE asks" : "The built-in costs are used");
             if (!loaded.named) {
                 return loaded;
             }

@@ -33,6 +33,14 @@ expect 1 'cannot write: there is no folder /no/such' memory --quick -o - --plot 
 expect 1 'cannot write: there is no folder /no/such' network --processes 2 -o /no/such/x
 expect 1 'cannot write: there is no folder /no/such' network --processes 2 --plot /no/such/x.svg
 
+# The default place, too, is tried before anything is measured.
+mkdir -p "$directory/folder/ucg/profile.toml"
+XDG_CONFIG_HOME=$directory/folder
+for command in memory "import-ucx-perftest $directory/nowhere.csv"; do
+    expect 1 'profile.toml: cannot write: it is a folder' $command
+done
+XDG_CONFIG_HOME=$directory/config
+
 # How often a program of some ranks, whose output is its own, is told to tune: advices RANKS
 advices() {
     "$ranks" "$1" 2>"$directory/told" >"$directory/printed" || fail "a program of $1 ranks failed"
@@ -86,6 +94,28 @@ grep -q '^latency_ns = 12345.0$' "$directory/foreign.toml" || fail "no such prof
 ! grep -q '^latency_ns = 12345.0$' "$directory/foreign.toml" || fail "another processor's is kept"
 grep -q '^contention = 1.75$' "$directory/foreign.toml" || fail "the network is not kept"
 ! grep -q 'Another kind' "$directory/foreign.toml" || fail "the processor is another"
+
+# One at the default place stays, for hosts of that kind, unless it is named.
+default=$XDG_CONFIG_HOME/ucg/profile.toml
+cp "$default" "$directory/kept.toml"
+sed 's/^processor = .*/processor = "Another kind"/' "$directory/node.toml" >"$default"
+cp "$default" "$directory/foreign.toml"
+if grep -q '^processor = ' "$default"; then
+    expect 1 "^ucg_tune: $default was measured on Another kind, .*-o FILE.*UCG_PROFILE=FILE" \
+        memory --quick --time 0.3
+    cmp -s "$default" "$directory/foreign.toml" || fail "a profile of other hosts is replaced"
+    expect 0 '.' memory --quick --time 0.3 -o "$default"
+    ! grep -q 'Another kind' "$default" || fail "a profile that was named is not replaced"
+fi
+cp "$directory/kept.toml" "$default"
+
+# A disk that is full does not take the report along.
+if [ -w /dev/full ]; then
+    expect 1 '^Futex wake, same CPU +[0-9.]+ ns$' memory --quick --time 0.3 -o /dev/full
+    printf '%s\n' "$output" | grep -q '^ucg_tune: /dev/full: cannot write: ' ||
+        fail "not told of a disk that is full: $output"
+    expect 1 '^Note: 1 of 1 peers ' network --processes 2 --time 0.1 -k 2 -o /dev/full
+fi
 
 # Every number is possible.
 "$tool" memory --quick --time 0.3 -q -o "$directory/node.toml" --format json |
