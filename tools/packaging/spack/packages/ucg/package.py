@@ -68,7 +68,6 @@ class Ucg(MesonPackage):
             return f"-D{name}={chosen if self.spec.satisfies(f'+{name}') else other}"
 
         return [
-            "-Ducx=enabled",
             *(option(name, "enabled", "disabled") for name in FEATURES),
             *(option(name, "true", "false") for name in BOOLEANS),
         ]
