@@ -4,6 +4,7 @@ status that a shell expects, never with a traceback, and with no process left ru
 
 import argparse
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -246,6 +247,18 @@ class Options(Case):
             with self.subTest(repr(text)):
                 done = run(VCLUSTER, "up", "--topology", self.file("topology.conf", text))
                 self.is_told(done, 1, "topology.conf:1", "\\u")
+
+    def test_a_tree_of_which_git_lists_no_source(self):
+        os.mkdir(self.file("tools"))
+        for name in ("check", "packages", "packages.txt"):
+            shutil.copy(path(f"tools/{name}"), self.file("tools"))
+        done = subprocess.run([self.file("tools/check"), "--only", "format"],
+                              env={**os.environ, "UCG_NO_PACKAGES": "1"}, capture_output=True,
+                              stdin=subprocess.DEVNULL, text=True, timeout=SECONDS, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("not a git repository", done.stdout)
+        self.assertIn("safe.directory", done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed")
 
     def test_a_registry_that_is_no_folder(self):
         os.environ["VCLUSTER_DIR"] = self.file("registry", "")
