@@ -1,5 +1,6 @@
 """The parts of tools/vcluster, lowest first.
 
+program     the name by which it was called
 errors      the one exception that becomes a message
 linux       namespaces, mounts and process facts, straight from the C library
 hostlist    Slurm's host list expressions

@@ -13,6 +13,7 @@ from command_line import Parser, whole
 from . import fabric, linux, registry, session, topology
 from .errors import VclusterError
 from .hostlist import MAX_HOSTS
+from .program import NAME, named
 
 DESCRIPTION = """\
 Real hosts on one machine. Each host has its own network, host name, process tree, shared memory
@@ -174,14 +175,14 @@ def _parser():
                        "the machine's networks)")
     build.add_argument("--share", action="append", default=[], metavar="DIR",
                        help="show DIR, which lies in /tmp or /run, inside the hosts too (may be "
-                       "repeated; the working directory and vcluster's own are shared unasked)")
+                       f"repeated; the working directory and {NAME}'s own are shared unasked)")
     build.add_argument("--shm-size", default="50%", metavar="SIZE",
                        type=_like("[1-9][0-9]{0,11}[kmgKMG]?|[1-9][0-9]?%", "a size such as 64m, "
                                   "or a part of the memory such as 50%"),
                        help="size of each host's /dev/shm, such as 64m (default: half the memory)")
 
     parser = Parser(
-        prog="vcluster", description=DESCRIPTION, epilog=EPILOG, parents=[common],
+        prog=NAME, description=named(DESCRIPTION), epilog=named(EPILOG), parents=[common],
         formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     add = commands.add_parser
@@ -244,10 +245,15 @@ def _forwarder(program):
     for place in places:
         if os.access(place, os.X_OK):
             return os.path.realpath(place)
+    if chosen:
+        where = f"at {chosen} (VCLUSTER_FORWARDER)"
+    elif os.path.exists(f"{root}/meson.build"):
+        where = (f"built; build it with: meson setup {root}/build && ninja -C {root}/build "
+                 "tools/vcluster_links")
+    else:
+        where = f"at {root}/build/tools, where it is installed, nor in PATH"
     raise VclusterError("links with latency or loss need the program vcluster_links, which is not "
-                        + (f"at {chosen} (VCLUSTER_FORWARDER)" if chosen else "built; build it "
-                           f"with: meson setup {root}/build && ninja -C {root}/build "
-                           "tools/vcluster_links"))
+                        + where)
 
 
 def _shared(asked, unasked):
@@ -307,12 +313,12 @@ def _up(options, program):
     with registry.locked():
         if registry.find(options.name) is not None:
             raise VclusterError(f"cluster '{options.name}' is up already; take it down with: "
-                                f"vcluster down --name {options.name}")
+                                f"{NAME} down --name {options.name}")
         pid, channel = fabric.create(spec)
         registry.add(options.name, pid)
         fabric.detach(channel)
     print(f"cluster '{options.name}' is up: hosts {', '.join(spec.topology.hosts)}; "
-          "try: vcluster mpirun -N 1 hostname")
+          f"try: {NAME} mpirun -N 1 hostname")
     return 0
 
 

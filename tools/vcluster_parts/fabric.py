@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 from . import linux
 from .errors import VclusterError
+from .program import NAME
 from .registry import LINKS_PATH, STATE_PATH
 from .topology import Link, Topology
 
@@ -130,7 +131,7 @@ def _become_root_of_own_users():
                 out.write(text)
     except OSError as error:
         raise VclusterError(f"you are not root and the kernel refuses user namespaces ({error}); "
-                            "run vcluster as root") from error
+                            f"run {NAME} as root") from error
 
 
 # Messages between the processes: one JSON object a line; an end without a line is a death.

@@ -16,6 +16,7 @@ import time
 
 from . import linux
 from .errors import VclusterError
+from .program import NAME
 
 # These paths are below the root of a cluster's init.
 STATE_PATH = "run/vcluster/state.json"
@@ -97,7 +98,7 @@ def find(name):
 def need(name):
     pid = find(name)
     if pid is None:
-        raise VclusterError(f"no cluster '{name}' is up; bring it up with: vcluster up"
+        raise VclusterError(f"no cluster '{name}' is up; bring it up with: {NAME} up"
                             + ("" if name == "default" else f" --name {name}"))
     return pid
 

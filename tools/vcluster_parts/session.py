@@ -7,6 +7,7 @@ import time
 
 from . import linux
 from .errors import VclusterError
+from .program import NAME
 
 _WATCHED = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 _SI_KERNEL = 128
@@ -55,13 +56,13 @@ def _start(pid, argv, environment, cwd):
     except FileNotFoundError as error:
         status = 127
         where = "" if os.path.isdir(cwd) else " (the hosts have their own /tmp and /run; share a " \
-            "directory with: vcluster up --share DIR)"
+            f"directory with: {NAME} up --share DIR)"
         # For a program that is in no folder of PATH, the last path that was tried would not help.
         name = error.filename if isinstance(error.filename, str) else argv[0]
-        os.write(2, f"vcluster: {name}: not found{where}\n".encode())
+        os.write(2, f"{NAME}: {name}: not found{where}\n".encode())
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        os.write(2, f"vcluster: {argv[0]}: {why}\n".encode())
+        os.write(2, f"{NAME}: {argv[0]}: {why}\n".encode())
     finally:
         os._exit(status)
 

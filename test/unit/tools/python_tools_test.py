@@ -248,6 +248,19 @@ class Options(Case):
                 done = run(VCLUSTER, "up", "--topology", self.file("topology.conf", text))
                 self.is_told(done, 1, "topology.conf:1", "\\u")
 
+    def test_what_is_installed_calls_itself_by_its_own_name(self):
+        installed = self.file("ucg_vcluster")
+        os.symlink(path(VCLUSTER), installed)
+        said = run(installed, "--help").stdout
+        self.assertIn("usage: ucg_vcluster ", said)
+        self.assertIn("  ucg_vcluster up --topology topology.conf", said)
+        self.assertIn("'ucg_vcluster COMMAND --help'", said)
+        self.assertNotRegex(said, r"(?<![\w$/])vcluster(?!\w)")
+        for name in ("vcluster_links", "/run/vcluster"):
+            self.assertIn(f" {name} ", said)
+        self.is_told(run(installed, "mpirun"), 1, "ucg_vcluster: no cluster", ": ucg_vcluster up")
+        self.is_told(run(VCLUSTER, "mpirun"), 1, "vcluster: no cluster", ": vcluster up")
+
     def test_a_tree_of_which_git_lists_no_source(self):
         os.mkdir(self.file("tools"))
         for name in ("check", "packages", "packages.txt"):
