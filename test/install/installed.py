@@ -60,6 +60,9 @@ def check_library(folder):
     run([program, "2"], libraries)
     expect(True, "the example is compiled by pkg-config's flags, and runs")
     expect(os.path.exists(variable("heap")), "pkg-config's heap is there")
+    if shutil.which("ucg_component_path"):
+        expect(variable("heap") == run(["ucg_component_path", "--heap"]).strip(),
+               "ucg_component_path knows it, too")
     if shutil.which("cmake"):
         check_cmake(folder, example, libraries)
 
@@ -85,6 +88,7 @@ def check_tools():
             expect(os.path.getsize(f"/usr/local/share/{script}") > 100, f"{script} is there")
     for script in ("ucg_compare", "ucg_vcluster"):
         expect("usage: " in run([script, "--help"]).lower(), f"{script} --help")
+    expect("ucg_vcluster up" in run(["ucg_vcluster", "--help"]), "ucg_vcluster knows its name")
     for page in ("LICENSE", "tools/doc/README.md", "tools/doc/slurm.md"):
         expect(os.path.exists(f"/usr/local/share/doc/ucg/{page}"), f"{page} is there")
 

@@ -17,6 +17,7 @@ NOT_COMMANDS = [
 PLACEHOLDERS = [
     # These are files of an installation, which the test `installed` covers.
     ("$(pkg-config --variable=component_path ucg)", "$(tools/component_path)"),
+    ("$(ucg_component_path --heap)", "$(tools/component_path --heap)"),
 ]
 
 
@@ -100,6 +101,7 @@ RULES = [
     Rule(r"tools/packages --list build( test)?", prints="libucx-dev"),
     Rule(r"pkg-config --cflags --libs ucg", prints="-lucg"),
     Rule(r"pkg-config --variable=component_path ucg", prints="ompi"),
+    Rule(r"tools/component_path --heap", prints="libucg_heap"),
 
     # ---- the tools
     Rule(r"build/tools/ucg_plan verify .*", ((r"2\.\.64", "2..9"),), prints="proved"),
