@@ -11,6 +11,7 @@ import pathlib
 import re
 import runpy
 import sys
+import tempfile
 import types
 import unittest
 
@@ -29,11 +30,6 @@ MORE = {"c", "catch2", "python", "simgrid"}  # The C compiler, and packages that
 DIRECTIVES = ("version", "variant", "depends_on", "conflicts", "license")
 
 
-class Version(str):
-    def up_to(self, parts):
-        return ".".join(self.split(".")[:parts])
-
-
 class Spec:
     """A choice of variants, as Spack passes it."""
 
@@ -42,10 +38,6 @@ class Spec:
 
     def satisfies(self, text):
         return text.removeprefix("+") in self.chosen
-
-    def __getitem__(self, name):
-        return types.SimpleNamespace(version=Version("5.0.7"), prefix=types.SimpleNamespace(
-            lib=f"/spack/{name}/lib"))
 
 
 def read_recipe():
@@ -105,12 +97,24 @@ class Recipe(unittest.TestCase):
                 self.assertIn(name, self.variants, words)
 
     def test_open_mpi_is_told_where_the_component_is(self):
+        path = "/spack/ucg/lib/ucg/openmpi5:/usr/lib/openmpi/lib/openmpi3"
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.environment(folder, {"ompi"}), {})  # It is not installed yet.
+            file = pathlib.Path(folder, "pkgconfig", "ucg.pc")
+            file.parent.mkdir()
+            file.write_text(f"prefix=/spack/ucg\ncomponent_path={path}\n\nName: ucg\n", "utf-8")
+            told = {"OMPI_MCA_mca_base_component_path": path}
+            self.assertEqual(self.environment(folder, {"ompi"}), told)
+            self.assertEqual(self.environment(folder, {"ompi", "^openmpi@5:"}),
+                             {**told, "PMIX_MCA_mca_base_component_path": ""})
+            self.assertEqual(self.environment(folder, {"^openmpi@5:"}), {})
+
+    def environment(self, libraries, chosen):
         package = self.recipe()
-        package.spec, package.prefix = Spec({"ompi"}), types.SimpleNamespace(lib="/spack/ucg/lib")
+        package.spec, package.prefix = Spec(chosen), types.SimpleNamespace(lib=libraries)
         told = {}
         package.setup_run_environment(types.SimpleNamespace(set=told.__setitem__))
-        self.assertEqual(told, {"OMPI_MCA_mca_base_component_path":
-                                "/spack/ucg/lib/ucg/openmpi5:/spack/openmpi/lib/openmpi"})
+        return told
 
     def test_the_clone_is_the_source(self):
         self.assertEqual(self.recipe.git, f"file://{ROOT}")

@@ -1,6 +1,7 @@
 """UCG for Spack; see the page of tools/packaging/spack for what was tried and what was not."""
 
 import pathlib
+import re
 
 from spack.package import *
 
@@ -74,9 +75,14 @@ class Ucg(MesonPackage):
 
     def setup_run_environment(self, env):
         """Open MPI looks for components in its own folder, but UCG's component is in UCG's
-        prefix."""
-        if self.spec.satisfies("+ompi"):
-            series = self.spec["openmpi"].version.up_to(1)
-            own = f"{self.spec['openmpi'].prefix.lib}/openmpi"
-            env.set("OMPI_MCA_mca_base_component_path",
-                    f"{self.prefix.lib}/ucg/openmpi{series}:{own}")
+        prefix. The build has found out where Open MPI's own folder is, which distributions choose
+        as they like."""
+        described = pathlib.Path(self.prefix.lib, "pkgconfig", "ucg.pc")
+        if not self.spec.satisfies("+ompi") or not described.exists():
+            return
+        path = re.search(r"^component_path=(.+)$", described.read_text("utf-8"), re.MULTILINE)
+        if path:
+            env.set("OMPI_MCA_mca_base_component_path", path[1])
+        if self.spec.satisfies("^openmpi@5:"):
+            # PMIx gets the path, too, and complains about what it cannot use there.
+            env.set("PMIX_MCA_mca_base_component_path", "")
