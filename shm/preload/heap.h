@@ -40,6 +40,9 @@ bool heap_space_shares(const void* address);
 /* Gives the pages of a range that was taken back to the system; it reads as zeros then. Returns
  * whether it could. */
 bool heap_space_purge(void* address, size_t bytes);
+
+/* ------------------------------------------------------------------ fork.c */
+
 /* Registers the handlers that keep a forked child's memory apart from its parent's. Returns 0 or a
  * code of errno, as does the next. */
 int heap_space_guard_fork(void);
