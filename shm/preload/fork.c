@@ -20,12 +20,13 @@ struct range {
  * one fork at a time. */
 static struct {
     char* data;           /* The copy, or NULL. */
+    bool over_file;       /* Without a copy: the child maps the file privately. */
     uint64_t bytes;       /* Length of the part of the segment that is copied or listed. */
-    struct range* ranges; /* Without a copy: where pages exist; or NULL. */
+    struct range* ranges; /* Where pages exist; or NULL. */
     size_t range_count;
     size_t range_room;
     uint64_t bridge;    /* Holes between ranges of at most so many bytes are mapped with them. */
-    bool zero_bridges;  /* There is memory for the child to fill those holes with zeros. */
+    bool zero_bridges;  /* Without a copy: the child has memory to fill those holes with zeros. */
     char* frames;       /* Without a copy: what `stack` held; or NULL. */
     struct range stack; /* The frames of fork's caller, if they lie in the segment. */
 } copy;
@@ -34,25 +35,120 @@ static struct {
  * same moment. */
 enum { COPY_SHARE = 2 };
 
-/* Without a copy: the most ranges of the segment that a child maps. */
+/* The most ranges of the segment that a child maps. */
 enum { MAPPINGS = 8192 };
 
 /* Without a copy: so many bytes of a stack in the segment are copied, as many as the stacks of most
  * main programs may have. */
 enum { FRAMES_BYTES = 8 << 20 };
 
-/* Finds the next pages at or after `from` that exist. It asks the file, since a read of a hole of a
+/* Finds the next pages in [from, end) that exist. It asks the file, since a read of a hole of a
  * shared mapping would fill it. */
-static bool next_pages(uint64_t from, struct range* range_p) {
-    const off_t first = lseek(heap_space.fd, (off_t)from, SEEK_DATA);
-    const off_t end = first < 0 ? -1 : lseek(heap_space.fd, first, SEEK_HOLE);
+static bool next_pages(uint64_t from, uint64_t end, struct range* range_p) {
+    const off_t data = lseek(heap_space.fd, (off_t)from, SEEK_DATA);
+    const off_t hole = data < 0 ? -1 : lseek(heap_space.fd, data, SEEK_HOLE);
 
-    if (first < 0 || (uint64_t)first >= copy.bytes) {
+    if (data < 0 || (uint64_t)data >= end) {
         return false;
     }
-    range_p->first = (uint64_t)first;
-    range_p->end = end < 0 || (uint64_t)end > copy.bytes ? copy.bytes : (uint64_t)end;
+    range_p->first = (uint64_t)data;
+    range_p->end = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
     return true;
+}
+
+/* Lists the ranges with pages. Threads that write large blocks meanwhile may make more; the last
+ * entry then takes them all. Returns the bytes of the pages. */
+static uint64_t list_pages(void) {
+    struct range range = {0, 0};
+    uint64_t existing = 0;
+    size_t room = 1;
+    void* memory;
+
+    while (next_pages(range.end, copy.bytes, &range)) {
+        existing += range.end - range.first;
+        ++room;
+    }
+    memory = mmap(NULL, room * sizeof(*copy.ranges), PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return existing; /* The child cannot have memory, and says so. */
+    }
+    copy.ranges = memory;
+    copy.range_room = room;
+    copy.range_count = 0;
+    for (range.end = 0; next_pages(range.end, copy.bytes, &range);) {
+        if (copy.range_count == copy.range_room) {
+            copy.ranges[copy.range_count - 1].end = copy.bytes;
+            break;
+        }
+        copy.ranges[copy.range_count++] = range;
+    }
+    return existing;
+}
+
+static uint64_t hole_before(size_t i) {
+    return copy.ranges[i].first - copy.ranges[i - 1].end;
+}
+
+/* Chooses which holes are mapped with the ranges around them. Without a copy each range costs the
+ * child two mappings, and a process has 65530 (vm.max_map_count). So of more than MAPPINGS ranges
+ * those with the smallest holes between them are mapped as one. In such a hole the child reads
+ * zeros until the parent writes there, as it reads all else until then. But the hole may be free
+ * memory that both will use, and jemalloc knows it for zeros; so the child makes these pages its
+ * own, as zeros, where that takes no more memory than a copy might have taken. */
+static void choose_bridges(uint64_t available) {
+    uint64_t bridged = 0;
+    size_t mappings;
+
+    copy.bridge = 0;
+    do {
+        bridged = 0;
+        mappings = 1;
+        for (size_t i = 1; i < copy.range_count; ++i) {
+            if (hole_before(i) <= copy.bridge) {
+                bridged += hole_before(i);
+            } else {
+                ++mappings;
+            }
+        }
+        if (mappings > MAPPINGS) {
+            copy.bridge = copy.bridge == 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 2 * copy.bridge;
+        }
+    } while (mappings > MAPPINGS);
+    copy.zero_bridges = bridged <= available / COPY_SHARE;
+}
+
+/* Returns the last of the ranges that are mapped as one with range `i`, the first of them. */
+static size_t last_mapped_with(size_t i) {
+    while (i + 1 < copy.range_count && hole_before(i + 1) <= copy.bridge) {
+        ++i;
+    }
+    return i;
+}
+
+typedef bool (*piece_function)(struct range piece);
+
+/* Calls the function for what of the segment the child can touch, piece by piece: all that malloc
+ * has taken, and of what was leased what exists. A limit of data (RLIMIT_DATA) counts memory that
+ * can be touched, whether or not it has pages, and what can be leased is larger than what most
+ * programs allocate. Returns whether the function did for every piece. */
+static bool for_each_piece(piece_function function) {
+    const struct range taken = {heap_space.lease_bytes, copy.bytes};
+
+    for (size_t i = 0; i < copy.range_count && copy.ranges[i].first < taken.first; ++i) {
+        struct range piece = {copy.ranges[i].first, 0};
+
+        i = last_mapped_with(i);
+        piece.end = copy.ranges[i].end < taken.first ? copy.ranges[i].end : taken.first;
+        if (!function(piece)) {
+            return false;
+        }
+    }
+    return taken.first == taken.end || function(taken);
+}
+
+static bool allow_in_copy(struct range piece) {
+    return mprotect(copy.data + piece.first, piece.end - piece.first, PROT_READ | PROT_WRITE) == 0;
 }
 
 /* Maps the memory for a copy. It is unlocked before it can be touched, lest mlockall(MCL_FUTURE)
@@ -65,12 +161,12 @@ static bool make_copy(void) {
         return false;
     }
     munlock(data, copy.bytes);
-    if (mprotect(data, copy.bytes, PROT_READ | PROT_WRITE) != 0) {
-        munmap(data, copy.bytes);
-        return false;
-    }
     copy.data = data;
-    return true;
+    if (!for_each_piece(allow_in_copy)) {
+        munmap(data, copy.bytes);
+        copy.data = NULL;
+    }
+    return copy.data != NULL;
 }
 
 /* Copies a range by reading the file, which does not mind what mprotect() forbids, such as a guard
@@ -89,9 +185,14 @@ static void copy_range(char* to, struct range range) {
     }
 }
 
+/* Copies the pages that were listed. */
 static void copy_pages(void) {
-    for (struct range range = {0, 0}; next_pages(range.end, &range);) {
-        copy_range(copy.data + range.first, range);
+    for (size_t i = 0; i < copy.range_count; ++i) {
+        const struct range listed = copy.ranges[i];
+
+        for (struct range range = {0, listed.first}; next_pages(range.end, listed.end, &range);) {
+            copy_range(copy.data + range.first, range);
+        }
     }
 }
 
@@ -129,58 +230,6 @@ static void copy_all_taken(void) {
     }
 }
 
-/* Lists the ranges with pages, of which `count` were counted. Threads that write large blocks
- * meanwhile may make more; the last entry then takes them all. */
-static void list_pages(size_t count) {
-    const size_t bytes = (count + 1) * sizeof(*copy.ranges);
-    void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (memory == MAP_FAILED) {
-        return; /* The child cannot have memory, and says so. */
-    }
-    copy.ranges = memory;
-    copy.range_room = count + 1;
-    for (struct range range = {0, 0}; next_pages(range.end, &range);) {
-        if (copy.range_count == copy.range_room) {
-            copy.ranges[copy.range_count - 1].end = copy.bytes;
-            return;
-        }
-        copy.ranges[copy.range_count++] = range;
-    }
-}
-
-static uint64_t hole_before(size_t i) {
-    return copy.ranges[i].first - copy.ranges[i - 1].end;
-}
-
-/* Chooses which holes are mapped with the ranges around them. Each range costs the child two
- * mappings, and a process has 65530 (vm.max_map_count). So of more than MAPPINGS ranges those with
- * the smallest holes between them are mapped as one. In such a hole the child reads zeros until the
- * parent writes there, as it reads all else until then. But the hole may be free memory that both
- * will use, and jemalloc knows it for zeros; so the child makes these pages its own, as zeros,
- * where that takes no more memory than a copy might have taken. */
-static void choose_bridges(uint64_t available) {
-    uint64_t bridged = 0;
-    size_t mappings;
-
-    copy.bridge = 0;
-    do {
-        bridged = 0;
-        mappings = 1;
-        for (size_t i = 1; i < copy.range_count; ++i) {
-            if (hole_before(i) <= copy.bridge) {
-                bridged += hole_before(i);
-            } else {
-                ++mappings;
-            }
-        }
-        if (mappings > MAPPINGS) {
-            copy.bridge = copy.bridge == 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 2 * copy.bridge;
-        }
-    } while (mappings > MAPPINGS);
-    copy.zero_bridges = bridged <= available / COPY_SHARE;
-}
-
 /* Copies the frames of fork's caller, if they lie in the segment. The child cannot see its parent's
  * until it writes to them: the parent returns to them at once. */
 static bool copy_frames(void) {
@@ -196,10 +245,7 @@ static bool copy_frames(void) {
         return false;
     }
     for (struct range range = {0, copy.stack.first};
-         next_pages(range.end, &range) && range.first < copy.stack.end;) {
-        if (range.end > copy.stack.end) {
-            range.end = copy.stack.end;
-        }
+         next_pages(range.end, copy.stack.end, &range);) {
         copy_range(copy.frames + (range.first - copy.stack.first), range);
     }
     return true;
@@ -246,27 +292,18 @@ static void find_frames(void) {
     }
 }
 
-static void prepare_without_copy(uint64_t needed, uint64_t available, size_t count) {
-    tell_no_copy(needed, available);
-    copy.range_count = 0;
-    if (copy_frames()) {
-        list_pages(count);
-        choose_bridges(available);
-    }
-}
-
 /* Runs last of all prepare handlers, with every lock of jemalloc held: what jemalloc knows of the
  * blocks and what is copied of them is of one moment. */
 static void prepare_fork(void) {
-    struct range range = {0, 0};
-    uint64_t needed = 0;
-    size_t count = 0;
+    uint64_t needed;
+    uint64_t available;
 
     if (!heap_space.shared) {
         return;
     }
     end_on_stack_in_segment();
     copy.bytes = atomic_load(&heap_space.taken);
+    copy.range_count = 0;
     find_frames();
     if (!heap_space_file_is_open()) {
         if (make_copy()) {
@@ -274,15 +311,17 @@ static void prepare_fork(void) {
         }
         return;
     }
-    while (next_pages(range.end, &range)) {
-        needed += range.end - range.first;
-        ++count;
+    needed = list_pages();
+    available = ucg_shm_memory_budget("").available;
+    choose_bridges(available);
+    if (copy.ranges == NULL) {
+        return;
     }
-    const uint64_t available = ucg_shm_memory_budget("").available;
     if (needed <= available / COPY_SHARE && make_copy()) {
         copy_pages();
     } else {
-        prepare_without_copy(needed, available, count);
+        tell_no_copy(needed, available);
+        copy.over_file = copy_frames();
     }
 }
 
@@ -293,6 +332,7 @@ static void forget_copy(void) {
     }
     copy.data = NULL;
     copy.frames = NULL;
+    copy.over_file = false;
 }
 
 static void parent_after_fork(void) {
@@ -305,15 +345,22 @@ static void parent_after_fork(void) {
     forget_copy();
 }
 
+static bool move_piece(struct range piece) {
+    return move_to(heap_space.base + piece.first, copy.data + piece.first, piece.end - piece.first);
+}
+
+/* Moves the copy to the segment's addresses; its holes stay behind. */
+static bool move_copy(void) {
+    return for_each_piece(move_piece) && munmap(copy.data, copy.bytes) == 0;
+}
+
 /* Maps the file privately where pages existed at the fork, and at small holes between them:
  * jemalloc takes all other pages for zeros. */
 static bool lie_over_file(void) {
     for (size_t first = 0, last = 0; first < copy.range_count; first = ++last) {
         const uint64_t from = copy.ranges[first].first;
 
-        while (last + 1 < copy.range_count && hole_before(last + 1) <= copy.bridge) {
-            ++last;
-        }
+        last = last_mapped_with(first);
         if (mmap(heap_space.base + from, copy.ranges[last].end - from, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, heap_space.fd,
                  (off_t)from) == MAP_FAILED) {
@@ -328,15 +375,24 @@ static bool lie_over_file(void) {
                                           copy.stack.end - copy.stack.first);
 }
 
-/* Gives a child memory of its own at the segment's addresses. */
+static bool allow_in_segment(struct range piece) {
+    return mprotect(heap_space.base + piece.first, piece.end - piece.first,
+                    PROT_READ | PROT_WRITE) == 0;
+}
+
+/* Gives a child memory of its own at the segment's addresses. Leases reach beyond what exists of
+ * them: that can be read, as zeros, which is no data by the system's count. */
 static bool map_own_memory(void) {
-    if ((copy.data == NULL && copy.ranges == NULL) ||
-        mmap(heap_space.base, heap_space.bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
-        mprotect(heap_space.base, copy.bytes, PROT_READ | PROT_WRITE) != 0) {
+    if (copy.data == NULL && !copy.over_file) {
+        errno = ENOMEM;
         return false;
     }
-    return copy.data != NULL ? move_to(heap_space.base, copy.data, copy.bytes) : lie_over_file();
+    if (mmap(heap_space.base, heap_space.bytes, PROT_NONE,
+             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+        mprotect(heap_space.base, heap_space.lease_bytes, PROT_READ) != 0) {
+        return false;
+    }
+    return copy.data != NULL ? move_copy() : for_each_piece(allow_in_segment) && lie_over_file();
 }
 
 /* Runs first of all handlers in the child. */

@@ -56,7 +56,8 @@ struct heap_shape heap_shape_of(uint64_t bytes, uint64_t memory_bytes) {
 }
 
 /* A process maps its own segment, those of its peers on the host, usually one for each CPU, and
- * while it forks a copy of its own: all of them have to fit. */
+ * while it forks a copy of its own: all of them have to fit. Shared memory is no data by the
+ * system's count (RLIMIT_DATA); a copy of it is, and so is what a forked child has. */
 struct heap_shape heap_shape_of_process(void) {
     const uint64_t mappings = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN) + 1;
     uint64_t bytes = least(address_bytes_max, limit(RLIMIT_AS) / LIMIT_SHARE) / mappings;
@@ -75,9 +76,10 @@ struct heap_shape heap_shape_of_process(void) {
     memory = (uint64_t)machine.totalram * machine.mem_unit;
     bytes = least(bytes, memory + memory / LEASE_SHARE);
     bytes = least(bytes, limit(RLIMIT_FSIZE));
+    bytes = least(bytes, limit(RLIMIT_DATA) / LIMIT_SHARE);
     if (bytes < heap_bytes_min) {
-        shape.reason = "the limits of this process leave too little address space or file size "
-                       "(ulimit -v, ulimit -f)";
+        shape.reason = "the limits of this process leave too little address space, data or file "
+                       "size (ulimit -v, ulimit -d, ulimit -f)";
         return shape;
     }
     return heap_shape_of(bytes, memory);

@@ -119,6 +119,13 @@ def small_limits():
     for bytes_max in [0, 4096]:
         job = run([ALLOCATIONS, "shadow", "5"], {resource.RLIMIT_FSIZE: bytes_max})
         expect_one_line(f"RLIMIT_FSIZE {bytes_max}", job, STEP_DOWN)
+    for command in [["bash", "-c", "( exit 3 ); test $? = 3"], [FORKS, "apart"], [FORKS, "waited"]]:
+        job = run(command, {resource.RLIMIT_DATA: 2048 * mebi})
+        expect_quiet(f"RLIMIT_DATA 2 GiB, {command}", job)
+    expect_quiet("RLIMIT_DATA 256 MiB, fork",
+                 run([FORKS, "apart"], {resource.RLIMIT_DATA: 256 * mebi}))
+    expect_one_line("RLIMIT_DATA 30 MiB", run(["/bin/ls", "/"], {resource.RLIMIT_DATA: 30 * mebi}),
+                    STEP_DOWN)
     expect_quiet("RLIMIT_MEMLOCK 0", run([ALLOCATIONS, "place"], {resource.RLIMIT_MEMLOCK: 0}))
     expect_quiet("few descriptors", run(["/bin/true"], {resource.RLIMIT_NOFILE: 4}))
 
@@ -131,7 +138,7 @@ def full_heap():
     expect(job.returncode == 0, "forks with a heap of 17 MiB", job)
 
 
-def run_with_memory(available_kb, command, environment=None):
+def run_with_memory(available_kb, command, environment=None, limits=None):
     """Runs with a /proc/meminfo of another machine mounted over this one's, in a mount
     namespace. Returns None where there are no such namespaces."""
     with tempfile.NamedTemporaryFile("w", prefix="meminfo") as meminfo:
@@ -143,8 +150,8 @@ def run_with_memory(available_kb, command, environment=None):
         unshare = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
         if run([*unshare, "true"], preload="").returncode != 0:
             return None
-        return run([*unshare, "sh", "-c", script, meminfo.name, LIBRARY, *command],
-                   environment=environment, preload="")
+        return run([*unshare, "sh", "-c", script, meminfo.name, LIBRARY, *command], limits,
+                   environment, preload="")
 
 
 def scarce_memory():
@@ -159,6 +166,8 @@ def scarce_memory():
             print("skipped: memory that is scarce (no mount namespaces)")
             return
         expect_one_line(f"scarce memory, {command[1:]}", job, NO_COPY)
+    job = run_with_memory(1200, [FORKS, "waited"], limits={resource.RLIMIT_DATA: 1 << 30})
+    expect_one_line("scarce memory and RLIMIT_DATA 1 GiB", job, NO_COPY)
 
 
 def locked_memory():
