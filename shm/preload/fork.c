@@ -42,6 +42,30 @@ enum { MAPPINGS = 8192 };
  * main programs may have. */
 enum { FRAMES_BYTES = 8 << 20 };
 
+/* mmap() and munmap() by the system calls' numbers, as in move_to(): where UCX watches memory these
+ * functions are its own, and take locks of its. Here jemalloc's locks are held, or this is a child,
+ * in which nobody is left to release a lock. UCX has no use for what it misses: it registers
+ * neither copies nor lists, and nothing of a child's. */
+static void* map(void* address, uint64_t bytes, long access, long flags, long fd, uint64_t offset) {
+#ifdef __s390x__
+    const unsigned long arguments[] = {(unsigned long)address, bytes,
+                                       (unsigned long)access,  (unsigned long)flags,
+                                       (unsigned long)fd,      offset};
+
+    return (void*)(uintptr_t)syscall(SYS_mmap, arguments);
+#else
+    return (void*)(uintptr_t)syscall(SYS_mmap, address, bytes, access, flags, fd, offset);
+#endif
+}
+
+static void* map_fresh(uint64_t bytes, long access, long flags) {
+    return map(NULL, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static bool unmap(void* address, uint64_t bytes) {
+    return syscall(SYS_munmap, address, bytes) == 0;
+}
+
 /* Finds the next pages in [from, end) that exist. It asks the file, since a read of a hole of a
  * shared mapping would fill it. */
 static bool next_pages(uint64_t from, uint64_t end, struct range* range_p) {
@@ -68,8 +92,7 @@ static uint64_t list_pages(void) {
         existing += range.end - range.first;
         ++room;
     }
-    memory = mmap(NULL, room * sizeof(*copy.ranges), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memory = map_fresh(room * sizeof(*copy.ranges), PROT_READ | PROT_WRITE, 0);
     if (memory == MAP_FAILED) {
         return existing; /* The child cannot have memory, and says so. */
     }
@@ -154,8 +177,7 @@ static bool allow_in_copy(struct range piece) {
 /* Maps the memory for a copy. It is unlocked before it can be touched, lest mlockall(MCL_FUTURE)
  * fills its holes. */
 static bool make_copy(void) {
-    char* data =
-        mmap(NULL, copy.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char* data = map_fresh(copy.bytes, PROT_NONE, MAP_NORESERVE);
 
     if (data == MAP_FAILED) {
         return false;
@@ -163,7 +185,7 @@ static bool make_copy(void) {
     munlock(data, copy.bytes);
     copy.data = data;
     if (!for_each_piece(allow_in_copy)) {
-        munmap(data, copy.bytes);
+        unmap(data, copy.bytes);
         copy.data = NULL;
     }
     return copy.data != NULL;
@@ -226,7 +248,7 @@ static void copy_all_taken(void) {
     }
     memcpy(copy.data + taken.first, from, taken.end - taken.first);
     if (again != NULL) {
-        munmap(again, taken.end - taken.first);
+        unmap(again, taken.end - taken.first);
     }
 }
 
@@ -238,8 +260,7 @@ static bool copy_frames(void) {
     if (bytes == 0) {
         return true;
     }
-    copy.frames = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    copy.frames = map_fresh(bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
     if (copy.frames == MAP_FAILED) {
         copy.frames = NULL;
         return false;
@@ -327,7 +348,7 @@ static void prepare_fork(void) {
 
 static void forget_copy(void) {
     if (copy.ranges != NULL) {
-        munmap(copy.ranges, copy.range_room * sizeof(*copy.ranges));
+        unmap(copy.ranges, copy.range_room * sizeof(*copy.ranges));
         copy.ranges = NULL;
     }
     copy.data = NULL;
@@ -337,10 +358,10 @@ static void forget_copy(void) {
 
 static void parent_after_fork(void) {
     if (copy.data != NULL) {
-        munmap(copy.data, copy.bytes);
+        unmap(copy.data, copy.bytes);
     }
     if (copy.frames != NULL) {
-        munmap(copy.frames, copy.stack.end - copy.stack.first);
+        unmap(copy.frames, copy.stack.end - copy.stack.first);
     }
     forget_copy();
 }
@@ -351,7 +372,7 @@ static bool move_piece(struct range piece) {
 
 /* Moves the copy to the segment's addresses; its holes stay behind. */
 static bool move_copy(void) {
-    return for_each_piece(move_piece) && munmap(copy.data, copy.bytes) == 0;
+    return for_each_piece(move_piece) && unmap(copy.data, copy.bytes);
 }
 
 /* Maps the file privately where pages existed at the fork, and at small holes between them:
@@ -361,9 +382,8 @@ static bool lie_over_file(void) {
         const uint64_t from = copy.ranges[first].first;
 
         last = last_mapped_with(first);
-        if (mmap(heap_space.base + from, copy.ranges[last].end - from, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, heap_space.fd,
-                 (off_t)from) == MAP_FAILED) {
+        if (map(heap_space.base + from, copy.ranges[last].end - from, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, heap_space.fd, from) == MAP_FAILED) {
             return false;
         }
         for (size_t i = first + 1; copy.zero_bridges && i <= last; ++i) {
@@ -387,8 +407,8 @@ static bool map_own_memory(void) {
         errno = ENOMEM;
         return false;
     }
-    if (mmap(heap_space.base, heap_space.bytes, PROT_NONE,
-             MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+    if (map(heap_space.base, heap_space.bytes, PROT_NONE,
+            MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
         mprotect(heap_space.base, heap_space.lease_bytes, PROT_READ) != 0) {
         return false;
     }

@@ -2,7 +2,7 @@
 """Programs that know nothing of UCG, run with libucg_heap.so preloaded: they compute correctly and
 print nothing more, except for one line where the system gives too little.
 
-usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM STACKS-PROGRAM
+usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM STACKS-PROGRAM HOOKS-PROGRAM
 """
 
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARY, ALLOCATIONS, FORKS, STACKS = sys.argv[1:5]
+LIBRARY, ALLOCATIONS, FORKS, STACKS, HOOKS = sys.argv[1:6]
 STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
@@ -159,7 +159,7 @@ def scarce_memory():
     line says so."""
     forks = [["waited"], ["zeros"], ["returned"], ["scattered", "40000", "1"]]
     for kb, command in [(1200, [FORKS, *what]) for what in forks] + \
-                       [(1200, [STACKS, "coroutine"]), (1200, [STACKS, "handler"]),
+                       [(1200, [STACKS, "coroutine"]), (1200, [STACKS, "handler"]), (1200, [HOOKS]),
                         (200000, [FORKS, "scattered", "12000", "3", "write"])]:
         job = run_with_memory(kb, command, AT_ONCE if "returned" in command else {})
         if job is None:
