@@ -37,6 +37,7 @@ static atomic_bool segment_full;
 /* The name "arena.<arena of large blocks>.purge", translated by mallctlnametomib(). */
 static size_t purge_mib[3];
 static size_t purge_mib_length = sizeof(purge_mib) / sizeof(*purge_mib);
+static bool knows_purge;
 
 static void* ordinary_memory(size_t bytes, size_t alignment) {
     const size_t slack = alignment - 1;
@@ -175,12 +176,14 @@ static bool find_purge(unsigned arena) {
     char name[64];
 
     snprintf(name, sizeof(name), "arena.%u.purge", arena);
-    return mallctlnametomib(name, purge_mib, &purge_mib_length) == 0;
+    knows_purge = mallctlnametomib(name, purge_mib, &purge_mib_length) == 0;
+    return knows_purge;
 }
 
-/* Runs before jemalloc's own handler takes its locks. */
-static void purge_before_fork(void) {
-    mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
+void heap_extents_purge(void) {
+    if (knows_purge) {
+        mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
+    }
 }
 
 /* Returns the page size of jemalloc; zero where it cannot be asked. */
@@ -212,7 +215,7 @@ bool heap_extents_install(void) {
     if (find_arena(&arena) && set_number(arena, "extent_hooks", &hooks, sizeof(void*)) &&
         set_decay(arena) && serves_large_blocks() && find_purge(arena)) {
         /* Registered after jemalloc's handlers, so it runs before them. */
-        return heap_space_before_fork(purge_before_fork) == 0;
+        return heap_space_before_fork(heap_extents_purge) == 0;
     }
     tell_why_not();
     return false;

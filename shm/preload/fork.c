@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "shm/memory_budget.h"
@@ -21,6 +22,7 @@ struct range {
 static struct {
     char* data;           /* The copy, or NULL. */
     bool over_file;       /* Without a copy: the child maps the file privately. */
+    bool by_file;         /* The program has not closed the file. */
     uint64_t bytes;       /* Length of the part of the segment that is copied or listed. */
     struct range* ranges; /* Where pages exist; or NULL. */
     size_t range_count;
@@ -66,9 +68,9 @@ static bool unmap(void* address, uint64_t bytes) {
     return syscall(SYS_munmap, address, bytes) == 0;
 }
 
-/* Finds the next pages in [from, end) that exist. It asks the file, since a read of a hole of a
- * shared mapping would fill it. */
-static bool next_pages(uint64_t from, uint64_t end, struct range* range_p) {
+/* Finds the next pages in [from, end) that exist, of the file. A read of a hole of a shared mapping
+ * would fill it. */
+static bool next_in_file(uint64_t from, uint64_t end, struct range* range_p) {
     const off_t data = lseek(heap_space.fd, (off_t)from, SEEK_DATA);
     const off_t hole = data < 0 ? -1 : lseek(heap_space.fd, data, SEEK_HOLE);
 
@@ -78,6 +80,58 @@ static bool next_pages(uint64_t from, uint64_t end, struct range* range_p) {
     range_p->first = (uint64_t)data;
     range_p->end = hole < 0 || (uint64_t)hole > end ? end : (uint64_t)hole;
     return true;
+}
+
+/* Returns where the first pages are that are in memory, or not, of the `count` from `at` on that
+ * mincore() has told; `count` if there are none. */
+static size_t next_page(const unsigned char* told, size_t at, size_t count, bool in_memory) {
+    while (at < count && ((told[at] & 1) != 0) != in_memory) {
+        ++at;
+    }
+    return at;
+}
+
+/* Like next_in_file(), where the program has closed the file; of what malloc has taken. What was
+ * leased is the larger hole, and a child has no use for its parent's rings. mincore() tells which
+ * pages the file has in memory, not which have been swapped out: where there is swap all pages are
+ * taken for existing ones. (/proc/self/pagemap would tell what this process has touched last.) */
+static bool next_in_memory(uint64_t from, uint64_t end, struct range* range_p) {
+    enum { PAGES = 1024, PAGES_AT_FIRST = 32 };
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    unsigned char told[PAGES];
+    struct sysinfo machine;
+    const bool swap = sysinfo(&machine) != 0 || machine.totalswap > 0;
+    uint64_t room = PAGES_AT_FIRST;
+    bool found = false;
+
+    from = from < heap_space.lease_bytes ? heap_space.lease_bytes : from;
+    range_p->end = end;
+    while (from < end) {
+        const uint64_t left = (end - from + page - 1) / page;
+        const size_t count = (size_t)(left < room ? left : room);
+        size_t at = 0;
+
+        if (swap || mincore(heap_space.base + from, count * page, told) != 0) {
+            memset(told, 1, count);
+        }
+        if (!found) {
+            at = next_page(told, 0, count, true);
+            found = at < count;
+            range_p->first = from + at * page;
+        }
+        at = next_page(told, at, count, false);
+        if (found && at < count) {
+            range_p->end = from + at * page;
+            return true;
+        }
+        from += count * page;
+        room = room < PAGES ? 2 * room : room;
+    }
+    return found;
+}
+
+static bool next_pages(uint64_t from, uint64_t end, struct range* range_p) {
+    return copy.by_file ? next_in_file(from, end, range_p) : next_in_memory(from, end, range_p);
 }
 
 /* Lists the ranges with pages. Threads that write large blocks meanwhile may make more; the last
@@ -170,25 +224,45 @@ static bool for_each_piece(piece_function function) {
     return taken.first == taken.end || function(taken);
 }
 
-static bool allow_in_copy(struct range piece) {
-    return mprotect(copy.data + piece.first, piece.end - piece.first, PROT_READ | PROT_WRITE) == 0;
-}
-
-/* Maps the memory for a copy. It is unlocked before it can be touched, lest mlockall(MCL_FUTURE)
- * fills its holes. */
-static bool make_copy(void) {
-    char* data = map_fresh(copy.bytes, PROT_NONE, MAP_NORESERVE);
+/* Maps memory that cannot be touched yet. It is unlocked before it can be, lest
+ * mlockall(MCL_FUTURE) fills its holes. Returns NULL if it cannot. */
+static char* reserve(uint64_t bytes) {
+    char* data = map_fresh(bytes, PROT_NONE, MAP_NORESERVE);
 
     if (data == MAP_FAILED) {
-        return false;
+        return NULL;
     }
-    munlock(data, copy.bytes);
-    copy.data = data;
-    if (!for_each_piece(allow_in_copy)) {
-        unmap(data, copy.bytes);
+    munlock(data, bytes);
+    return data;
+}
+
+static bool allow(char* base, struct range piece) {
+    return mprotect(base + piece.first, piece.end - piece.first, PROT_READ | PROT_WRITE) == 0;
+}
+
+static bool allow_in_copy(struct range piece) {
+    return allow(copy.data, piece);
+}
+
+static bool make_copy(void) {
+    copy.data = reserve(copy.bytes);
+    if (copy.data != NULL && !for_each_piece(allow_in_copy)) {
+        unmap(copy.data, copy.bytes);
         copy.data = NULL;
     }
     return copy.data != NULL;
+}
+
+/* Returns whether make_copy() could map a copy of what malloc has taken, up to `end`. */
+static bool copy_can_be_mapped(uint64_t end) {
+    const struct range taken = {heap_space.lease_bytes, end};
+    char* data = reserve(end);
+    const bool can = data != NULL && allow(data, taken);
+
+    if (data != NULL) {
+        unmap(data, end);
+    }
+    return can;
 }
 
 /* Copies a range by reading the file, which does not mind what mprotect() forbids, such as a guard
@@ -207,17 +281,6 @@ static void copy_range(char* to, struct range range) {
     }
 }
 
-/* Copies the pages that were listed. */
-static void copy_pages(void) {
-    for (size_t i = 0; i < copy.range_count; ++i) {
-        const struct range listed = copy.ranges[i];
-
-        for (struct range range = {0, listed.first}; next_pages(range.end, listed.end, &range);) {
-            copy_range(copy.data + range.first, range);
-        }
-    }
-}
-
 /* Moves a mapping. By the system call's number and not by mremap(): where UCX watches memory it
  * replaces that function by its own, which, up to UCX 1.13 at least, passes on four of the five
  * arguments, not the new address. */
@@ -226,27 +289,45 @@ static bool move_to(char* to, char* from, uint64_t bytes) {
            (long)(uintptr_t)to;
 }
 
-/* Maps a range of the segment a second time, without a descriptor: that is what mremap() does with
- * an old size of zero. */
+/* Maps a range of the segment a second time, readable, without a descriptor: that is what mremap()
+ * does with an old size of zero. Returns NULL if it cannot. */
 static char* map_again(struct range range) {
     const uint64_t bytes = range.end - range.first;
     const long at = syscall(SYS_mremap, heap_space.base + range.first, 0L, bytes, MREMAP_MAYMOVE);
+    char* again = (char*)(uintptr_t)at;
 
-    return at == -1 ? NULL : (char*)(uintptr_t)at;
+    if (at == -1) {
+        return NULL;
+    }
+    if (mprotect(again, bytes, PROT_READ) != 0) {
+        unmap(again, bytes);
+        return NULL;
+    }
+    return again;
 }
 
-/* Copies all that malloc has taken, where the program has closed the descriptor, so that which
- * pages exist cannot be asked. What was leased is not copied: it is the larger hole, and a child
- * has no use for its parent's rings. */
-static void copy_all_taken(void) {
+/* Copies the pages that were listed. Without the file they are read where they are mapped; through
+ * a second mapping, since the program may have made pages unreadable. */
+static void copy_pages(void) {
     const struct range taken = {heap_space.lease_bytes, copy.bytes};
-    char* again = map_again(taken);
-    const char* from = heap_space.base + taken.first;
+    char* again = copy.by_file ? NULL : map_again(taken);
 
-    if (again != NULL && mprotect(again, taken.end - taken.first, PROT_READ) == 0) {
-        from = again; /* Readable where the program may have made pages unreadable. */
+    for (size_t i = 0; i < copy.range_count; ++i) {
+        const struct range listed = copy.ranges[i];
+
+        for (struct range range = {0, listed.first}; next_pages(range.end, listed.end, &range);) {
+            char* to = copy.data + range.first;
+
+            if (copy.by_file) {
+                copy_range(to, range);
+            } else {
+                memcpy(to,
+                       again != NULL ? again + (range.first - taken.first)
+                                     : heap_space.base + range.first,
+                       (size_t)(range.end - range.first));
+            }
+        }
     }
-    memcpy(copy.data + taken.first, from, taken.end - taken.first);
     if (again != NULL) {
         unmap(again, taken.end - taken.first);
     }
@@ -285,6 +366,34 @@ static void tell_no_copy(uint64_t needed, uint64_t available) {
                   "is waited for; run other programs without libucg_heap.so",
                   (unsigned long long)(needed >> mebi), (unsigned long long)(available >> mebi));
     }
+}
+
+bool heap_fork_can_copy(void) {
+    const uint64_t end = atomic_load(&heap_space.taken);
+    static atomic_bool told;
+    struct range range = {0, 0};
+    uint64_t needed = 0;
+    uint64_t available;
+    const unsigned mebi = 20;
+
+    if (!heap_space.shared || heap_space_file_is_open()) {
+        return true;
+    }
+    heap_extents_purge();
+    while (next_in_memory(range.end, end, &range)) {
+        needed += range.end - range.first;
+    }
+    available = ucg_shm_memory_budget("").available;
+    if (needed <= available / COPY_SHARE && copy_can_be_mapped(end)) {
+        return true;
+    }
+    if (!atomic_exchange(&told, true)) {
+        heap_warn("fork() fails, since the program has closed the descriptor of the node heap and "
+                  "a copy of %llu MiB of large blocks does not fit into the memory or the address "
+                  "space; %llu MiB of memory are left",
+                  (unsigned long long)(needed >> mebi), (unsigned long long)(available >> mebi));
+    }
+    return false;
 }
 
 /* Ends the program if the handlers run on a stack in the segment. Our fork() sees to it that they
@@ -326,12 +435,7 @@ static void prepare_fork(void) {
     copy.bytes = atomic_load(&heap_space.taken);
     copy.range_count = 0;
     find_frames();
-    if (!heap_space_file_is_open()) {
-        if (make_copy()) {
-            copy_all_taken();
-        }
-        return;
-    }
+    copy.by_file = heap_space_file_is_open();
     needed = list_pages();
     available = ucg_shm_memory_budget("").available;
     choose_bridges(available);
@@ -340,7 +444,7 @@ static void prepare_fork(void) {
     }
     if (needed <= available / COPY_SHARE && make_copy()) {
         copy_pages();
-    } else {
+    } else if (copy.by_file) {
         tell_no_copy(needed, available);
         copy.over_file = copy_frames();
     }
@@ -396,8 +500,7 @@ static bool lie_over_file(void) {
 }
 
 static bool allow_in_segment(struct range piece) {
-    return mprotect(heap_space.base + piece.first, piece.end - piece.first,
-                    PROT_READ | PROT_WRITE) == 0;
+    return allow(heap_space.base, piece);
 }
 
 /* Gives a child memory of its own at the segment's addresses. Leases reach beyond what exists of

@@ -48,6 +48,9 @@ bool heap_space_purge(void* address, size_t bytes);
 int heap_space_guard_fork(void);
 /* Registers a handler that runs before a fork, earlier than all that were registered so far. */
 int heap_space_before_fork(void (*prepare)(void));
+/* Returns whether a forked child can have a copy of the large blocks; true where it needs none,
+ * since it can map the file. Otherwise warns, once. */
+bool heap_fork_can_copy(void);
 
 /* ------------------------------------------------------------------ stack.c */
 
@@ -62,6 +65,8 @@ const void* heap_stack_of_fork(void);
 /* Lets jemalloc take its large blocks from the segment. Returns false, and warns why, if it cannot.
  */
 bool heap_extents_install(void);
+/* Purges the blocks that were freed. Runs before jemalloc's own handler takes its locks. */
+void heap_extents_purge(void);
 
 /* ------------------------------------------------------------------ report.c */
 

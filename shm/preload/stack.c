@@ -123,6 +123,10 @@ __attribute__((visibility("default"))) pid_t fork(void) {
     if (heap_space_shares((const void*)pthread_self())) {
         return refuse();
     }
+    if (!heap_fork_can_copy()) {
+        errno = ENOMEM;
+        return -1;
+    }
     return heap_space_shares(__builtin_frame_address(0))
                ? fork_on_own_stack(atomic_load(&system_fork))
                : atomic_load(&system_fork)();

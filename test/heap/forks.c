@@ -5,7 +5,10 @@
  *   forks threads     the same while other threads allocate and free
  *   forks streams     the same while other threads use streams
  *   forks closed      the same after the program closed every descriptor that it did not open
- *   forks no_room     then, with no address space for a copy, the child ends and says why
+ *   forks holes       then holes in the heap stay holes, in the parent and in the child
+ *   forks refused     then, with too little memory for a copy, fork fails
+ *   forks no_room     the same with no address space for a copy
+ *   forks within      fork within the C library cannot fail then: the child ends and says why
  *   forks waited      the same while the parent does nothing but wait: so also without a copy
  *   forks start       posix_spawn, system, popen and vfork
  *   forks zeros       what a child gets fresh is zero
@@ -17,6 +20,8 @@
  *   forks scattered N P         a heap with N pieces of P pages, and holes between them
  *   forks scattered N P write   the same while the parent writes into the holes
  */
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,12 +34,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "heap_maps.h"
 
-enum { BLOCKS = 40, THREADS = 3, FORKS = 8 };
+enum { BLOCKS = 40, THREADS = 3, FORKS = 8, SKIPPED = 77 };
 
 extern char** environ;
 
@@ -228,19 +234,78 @@ static int closed(void) {
     return apart(2);
 }
 
-/* The child ends rather than write into its parent's memory. */
-static int no_room(void) {
+static int holes(void) {
+    enum { BYTES = 64 << 20, SLACK_KB = 16 << 10 };
+    static unsigned char there[BYTES / 4096];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char* block = malloc(BYTES);
+    const long before = resident_kb();
+    struct sysinfo machine;
+    size_t pages = 0;
+    pid_t second;
+
+    if (sysinfo(&machine) != 0 || machine.totalswap > 0) {
+        return SKIPPED; /* Then nothing tells a hole from what was swapped out. */
+    }
+    block[0] = 1;
+    block[BYTES - 1] = 2;
+    close_all();
+    second = fork();
+    if (second == 0) {
+        const long after = resident_kb();
+
+        _exit(block[0] == 1 && block[BYTES - 1] == 2 && after < before + SLACK_KB ? 0 : 1);
+    }
+    if (!ended_well(second) ||
+        mincore((void*)((uintptr_t)block / page * page), BYTES, there) != 0) {
+        return 1;
+    }
+    for (size_t i = 0; i < BYTES / page; ++i) {
+        pages += there[i] & 1;
+    }
+    return pages < SLACK_KB / 4 ? 0 : 1;
+}
+
+static int refused(bool address_space) {
     const struct rlimit nothing_more = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    int failures = 0;
+
+    allocate_blocks();
+    fill(1);
+    close_all();
+    if (!address_space && setrlimit(RLIMIT_AS, &nothing_more) != 0) {
+        return 1;
+    }
+    for (int i = 0; i < 2; ++i) {
+        const pid_t first = fork();
+        const int error = errno;
+
+        if (first == 0) {
+            _exit(0);
+        }
+        failures += first == -1 && error == ENOMEM && filled(1) ? 0 : 1;
+    }
+    return failures;
+}
+
+/* The child ends rather than write into its parent's memory. */
+static int within(void) {
+    const struct rlimit nothing_more = {.rlim_cur = 0, .rlim_max = RLIM_INFINITY};
+    void* library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    union {
+        void* address;
+        pid_t (*function)(void);
+    } found = {library == NULL ? NULL : dlsym(library, "fork")};
     int status = -1;
     pid_t first;
 
     allocate_blocks();
     fill(1);
     close_all();
-    if (setrlimit(RLIMIT_AS, &nothing_more) != 0) {
+    if (found.address == NULL || setrlimit(RLIMIT_AS, &nothing_more) != 0) {
         return 1;
     }
-    first = fork();
+    first = found.function();
     if (first == 0) {
         fill(2);
         _exit(0);
@@ -474,8 +539,14 @@ int main(int argc, char** argv) {
     if (strcmp(what, "closed") == 0) {
         return closed();
     }
-    if (strcmp(what, "no_room") == 0) {
-        return no_room();
+    if (strcmp(what, "holes") == 0) {
+        return holes();
+    }
+    if (strcmp(what, "refused") == 0 || strcmp(what, "no_room") == 0) {
+        return refused(strcmp(what, "refused") == 0);
+    }
+    if (strcmp(what, "within") == 0) {
+        return within();
     }
     if (strcmp(what, "waited") == 0) {
         return waited();

@@ -18,6 +18,7 @@ STEP_DOWN = "serves this program from ordinary memory"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
 AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # This is how long jemalloc keeps freed memory.
+REFUSED = "fork() fails, since the program has closed the descriptor of the node heap"
 NO_MEMORY = "a forked child gets no memory of its own and ends"
 ON_HEAP_STACK = "on a stack in a large block"
 IN_HEAP_THREAD = "fork() fails in a thread whose stack lies in a large block"
@@ -182,8 +183,13 @@ def locked_memory():
 
 
 def no_room_for_a_copy():
-    """A child that could only share its parent's memory ends, and the parent goes on."""
-    expect_one_line("no room for a copy", run([FORKS, "no_room"]), NO_MEMORY)
+    """Where a child could only share its parent's memory, fork() fails. Where the C library forks
+    by itself the child ends, and the parent goes on."""
+    expect_one_line("no room for a copy", run([FORKS, "no_room"]), REFUSED)
+    expect_one_line("no room for a copy, within", run([FORKS, "within"]), NO_MEMORY)
+    job = run_with_memory(1200, [FORKS, "refused"])
+    if job is not None:
+        expect_one_line("no memory for a copy", job, REFUSED)
 
 
 def stacks_that_malloc_gave():
