@@ -180,6 +180,12 @@ static bool find_purge(unsigned arena) {
     return knows_purge;
 }
 
+/* Keeps what was freed out of the copies that fork makes. Registered after jemalloc's handlers, so
+ * it runs before them. */
+static bool purge_before_fork(unsigned arena) {
+    return find_purge(arena) && heap_space_before_fork(heap_extents_purge) == 0;
+}
+
 void heap_extents_purge(void) {
     if (knows_purge) {
         mallctlbymib(purge_mib, purge_mib_length, NULL, NULL, NULL, 0);
@@ -194,17 +200,19 @@ static size_t page_of_jemalloc(void) {
     return mallctl("arenas.page", &page, &length, NULL, 0) == 0 ? page : 0;
 }
 
-static void tell_why_not(void) {
+/* Says that blocks which are smaller than another threshold than ours, or which the threads' caches
+ * hold, come from ordinary memory. */
+static void tell_some(void) {
     const size_t page = page_of_jemalloc();
 
     if (page > HEAP_BYTES_MIN / PAGES_MIN) {
-        heap_warn("libucg_heap.so serves this program from ordinary memory: it was built for a "
-                  "jemalloc with pages of %d bytes, and this one has pages of %zu",
+        heap_warn("libucg_heap.so serves only some of this program's large blocks from memory that "
+                  "peers can read: it was built for a jemalloc with pages of %d bytes, and this "
+                  "one has pages of %zu",
                   HEAP_BYTES_MIN / PAGES_MIN, page);
     } else {
-        heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its "
-                  "own malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
-                  "oversize_threshold, tcache_max, percpu_arena)");
+        heap_warn("libucg_heap.so serves only some of this program's large blocks from memory that "
+                  "peers can read: so says MALLOC_CONF (oversize_threshold, tcache_max)");
     }
 }
 
@@ -212,11 +220,16 @@ bool heap_extents_install(void) {
     extent_hooks_t* hooks = &segment_hooks;
     unsigned arena = 0;
 
-    if (find_arena(&arena) && set_number(arena, "extent_hooks", &hooks, sizeof(void*)) &&
-        set_decay(arena) && serves_large_blocks() && find_purge(arena)) {
-        /* Registered after jemalloc's handlers, so it runs before them. */
-        return heap_space_before_fork(heap_extents_purge) == 0;
+    if (!find_arena(&arena) || !heap_space_fork_is_guarded() ||
+        !set_number(arena, "extent_hooks", &hooks, sizeof(void*))) {
+        heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its "
+                  "own malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
+                  "oversize_threshold)");
+        return false;
     }
-    tell_why_not();
-    return false;
+    /* From here on blocks come from the segment. */
+    if (!purge_before_fork(arena) || !set_decay(arena) || !serves_large_blocks()) {
+        tell_some();
+    }
+    return true;
 }

@@ -11,6 +11,8 @@
 #include "shm/memory_budget.h"
 #include "shm/preload/space.h"
 
+static bool guarded; /* Written at jemalloc's first allocation. */
+
 /* Bytes [first, end) of the segment. */
 struct range {
     uint64_t first;
@@ -539,7 +541,14 @@ static void child_after_fork(void) {
 int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
 int heap_space_guard_fork(void) {
-    return __real_pthread_atfork(prepare_fork, parent_after_fork, child_after_fork);
+    const int status = __real_pthread_atfork(prepare_fork, parent_after_fork, child_after_fork);
+
+    guarded = guarded || status == 0;
+    return status;
+}
+
+bool heap_space_fork_is_guarded(void) {
+    return guarded;
 }
 
 int heap_space_before_fork(void (*prepare)(void)) {

@@ -30,6 +30,8 @@ extern const uint64_t heap_bytes_min;
 
 /* Makes the segment. Returns false, and warns why, if there is none. */
 bool heap_space_make(void);
+/* Ends the segment. REQUIRES: nothing has been taken. */
+void heap_space_drop(void);
 /* Returns zeroed, page-aligned memory of the segment; NULL when it is full. It is never given back:
  * jemalloc purges what it does not need and keeps it. Thread-safe. */
 void* heap_space_take(size_t bytes, size_t alignment);
@@ -44,9 +46,12 @@ bool heap_space_purge(void* address, size_t bytes);
 /* ------------------------------------------------------------------ fork.c */
 
 /* Registers the handlers that keep a forked child's memory apart from its parent's. Returns 0 or a
- * code of errno, as does the next. */
+ * code of errno. */
 int heap_space_guard_fork(void);
-/* Registers a handler that runs before a fork, earlier than all that were registered so far. */
+/* Returns whether they are registered, which they are before jemalloc serves its first block. */
+bool heap_space_fork_is_guarded(void);
+/* Registers a handler that runs before a fork, earlier than all that were registered so far.
+ * Returns 0 or a code of errno. */
 int heap_space_before_fork(void (*prepare)(void));
 /* Returns whether a forked child can have a copy of the large blocks; true where it needs none,
  * since it can map the file. Otherwise warns, once. */
@@ -62,8 +67,8 @@ const void* heap_stack_of_fork(void);
 
 /* ------------------------------------------------------------------ extents.c */
 
-/* Lets jemalloc take its large blocks from the segment. Returns false, and warns why, if it cannot.
- */
+/* Lets jemalloc take its large blocks from the segment; warns if that concerns some of them only.
+ * Returns false, and warns why, if it cannot: then nothing comes from the segment. */
 bool heap_extents_install(void);
 /* Purges the blocks that were freed. Runs before jemalloc's own handler takes its locks. */
 void heap_extents_purge(void);

@@ -23,8 +23,8 @@ int __wrap_pthread_atfork(fork_handler prepare, fork_handler parent, fork_handle
  * jemalloc knows which is which. There is no destructor: the process may free to its very end. */
 __attribute__((constructor)) static void start(void) {
     heap_stack_find_fork();
-    if (heap_space_make()) {
-        heap_extents_install();
+    if (heap_space_make() && !heap_extents_install()) {
+        heap_space_drop();
     }
 }
 

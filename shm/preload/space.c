@@ -115,6 +115,17 @@ bool heap_space_make(void) {
     return true;
 }
 
+void heap_space_drop(void) {
+    const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
+
+    heap_space.shared = false;
+    munmap(heap_space.base - guard, heap_space.bytes + 2 * guard);
+    heap_space.bytes = 0;
+    if (heap_space_file_is_open()) {
+        close(heap_space.fd);
+    }
+}
+
 void* heap_space_take(size_t bytes, size_t alignment) {
     uint64_t taken = atomic_load_explicit(&heap_space.taken, memory_order_relaxed);
     uint64_t first;

@@ -2,7 +2,7 @@
 """Programs that know nothing of UCG, run with libucg_heap.so preloaded: they compute correctly and
 print nothing more, except for one line where the system gives too little.
 
-usage: programs.py LIBRARY ALLOCATIONS-PROGRAM FORKS-PROGRAM STACKS-PROGRAM HOOKS-PROGRAM
+usage: programs.py LIBRARY ALLOCATIONS FORKS HOOKS OWN_MALLOC STACKS, the programs of this folder
 """
 
 import os
@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 
-LIBRARY, ALLOCATIONS, FORKS, STACKS, HOOKS = sys.argv[1:6]
+LIBRARY, ALLOCATIONS, FORKS, HOOKS, OWN_MALLOC, STACKS = sys.argv[1:7]
 STEP_DOWN = "serves this program from ordinary memory"
+SOME = "serves only some of this program's large blocks"
 FULL = "the node heap is full"
 NO_COPY = "a forked child gets no copy"
 AT_ONCE = {"MALLOC_CONF": "dirty_decay_ms:0"}  # This is how long jemalloc keeps freed memory.
@@ -203,6 +204,12 @@ def stacks_that_malloc_gave():
 def settings():
     job = run(["/bin/true"], environment={"MALLOC_CONF": "oversize_threshold:0"})
     expect_one_line("no arena for large blocks", job, STEP_DOWN)
+    expect_one_line("a malloc of the program's own", run([OWN_MALLOC]), STEP_DOWN)
+    for conf in ["tcache_max:65536", "oversize_threshold:1048576"]:
+        job = run([FORKS, "freed"], environment={"MALLOC_CONF": conf})
+        expect_one_line(f"some large blocks, {conf}", job, SOME)
+    for conf in ["narenas:1", "percpu_arena:percpu", "tcache:false"]:
+        expect_quiet(conf, run([ALLOCATIONS, "place"], environment={"MALLOC_CONF": conf}))
     job = run(["/bin/true"], {resource.RLIMIT_FSIZE: 0}, {"UCG_LOG_LEVEL": "error"})
     expect_quiet("UCG_LOG_LEVEL=error", job)
 

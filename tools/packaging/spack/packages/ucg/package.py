@@ -52,7 +52,7 @@ class Ucg(MesonPackage):
     depends_on("openmpi@4.1,5.0,6", when="+ompi")
     depends_on("pmix", when="+ompi ^openmpi@5:")
     depends_on("pmix@4.2:", when="+pmix")
-    depends_on("jemalloc", when="+heap")
+    depends_on("jemalloc@5.3:", when="+heap")
     depends_on("simgrid", when="+simgrid")
     depends_on("catch2@2.13:", when="+tests")
     depends_on("python@3.11:", type=("build", "run"), when="+tests")
