@@ -5,6 +5,8 @@
 
 #include "shm/preload/heap.h"
 
+enum { MALLOC_ALIGNMENT = 16 };
+
 typedef void (*fork_handler)(void);
 
 int __real_pthread_atfork(fork_handler prepare, fork_handler parent, fork_handler child);
@@ -26,6 +28,30 @@ __attribute__((constructor)) static void start(void) {
     if (heap_space_make() && !heap_extents_install()) {
         heap_space_drop();
     }
+}
+
+/* memalign() and aligned_alloc() of this library (--defsym), in the place of jemalloc's, which
+ * refuse what the C library rounds up: an alignment that is zero or no power of two. */
+__attribute__((visibility("default"))) void* heap_memalign(size_t alignment, size_t bytes);
+
+void* heap_memalign(size_t alignment, size_t bytes) {
+    size_t whole = MALLOC_ALIGNMENT;
+    void* block = NULL;
+    int error;
+
+    if (alignment > SIZE_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    while (whole < alignment) {
+        whole *= 2;
+    }
+    error = posix_memalign(&block, whole, bytes);
+    if (error != 0) {
+        errno = error;
+        return NULL;
+    }
+    return block;
 }
 
 /* The one function of the C library's allocator that jemalloc leaves out: left to the C library, it

@@ -2,6 +2,7 @@
  * Every function that allocates, in several threads, against a shadow of what was written.
  *
  *   allocations shadow SEED    random calls; what a block holds must be what was written to it
+ *   allocations alignments     memalign and aligned_alloc round odd alignments up
  *   allocations place          large blocks lie in the heap, small ones do not
  *   allocations flat           a million blocks later the process is no larger
  *   allocations returned       what is freed goes back to the system
@@ -175,6 +176,42 @@ static int shadow(uint64_t seed) {
     return failures;
 }
 
+/* As in the C library, whose aligned_alloc was memalign until 2.38. */
+static int alignments(void) {
+    static const size_t asked[] = {0, 1, 3, 8, 24, 100, 4096, 4097, 100000};
+    static const size_t given[] = {16, 16, 16, 16, 32, 128, 4096, 8192, 131072};
+    void* (*const functions[])(size_t, size_t) = {memalign, aligned_alloc};
+    int failures = 0;
+
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); ++i) {
+        for (size_t k = 0; k < 2; ++k) {
+            for (size_t bytes = 0; bytes <= HEAP_BYTES_MIN; bytes += HEAP_BYTES_MIN / 4) {
+                unsigned char* block = functions[k](asked[i], bytes);
+
+                if (block == NULL || !aligned(block, given[i]) ||
+                    malloc_usable_size(block) < bytes ||
+                    (bytes == HEAP_BYTES_MIN && !in_heap(block))) {
+                    fprintf(stderr, "function %zu, alignment %zu, %zu bytes: %p\n", k, asked[i],
+                            bytes, (void*)block);
+                    ++failures;
+                } else {
+                    memset(block, 1, bytes);
+                }
+                free(block);
+            }
+        }
+    }
+    for (size_t k = 0; k < 2; ++k) {
+        volatile size_t huge = SIZE_MAX / 2 + 2;
+
+        errno = 0;
+        failures += functions[k](huge, 1) == NULL && errno == EINVAL ? 0 : 1;
+        errno = 0;
+        failures += functions[k](64, SIZE_MAX - 100) == NULL && errno == ENOMEM ? 0 : 1;
+    }
+    return failures;
+}
+
 static void* place_in_thread(void* argument) {
     int* failures = argument;
 
@@ -327,6 +364,8 @@ int main(int argc, char** argv) {
         failures = shadow(strtoull(argv[2], NULL, 10));
     } else if (strcmp(what, "place") == 0) {
         failures = place();
+    } else if (strcmp(what, "alignments") == 0) {
+        failures = alignments();
     } else if (strcmp(what, "flat") == 0) {
         failures = flat();
     } else if (strcmp(what, "returned") == 0) {
