@@ -1,4 +1,4 @@
-// A file descriptor with one owner.
+// A file descriptor with one owner, or borrowed from its owner.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,12 +20,20 @@ class Descriptor {
             inode_ = info.st_ino;
         }
     }
+    /// Returns one that somebody else owns and closes.
+    static Descriptor borrowed(int fd) {
+        Descriptor descriptor(fd);
+        descriptor.borrowed_ = true;
+        return descriptor;
+    }
     Descriptor(Descriptor&& other) noexcept
-        : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_) {}
+        : fd_(std::exchange(other.fd_, -1)), device_(other.device_), inode_(other.inode_),
+          borrowed_(other.borrowed_) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
         std::swap(device_, other.device_);
         std::swap(inode_, other.inode_);
+        std::swap(borrowed_, other.borrowed_);
         return *this;
     }
     ~Descriptor() { reset(); }
@@ -44,7 +52,7 @@ class Descriptor {
     /// Returns whether there was a descriptor. The program may have closed it since.
     bool valid() const { return fd_ >= 0; }
     void reset() {
-        if (const int fd = get(); fd >= 0) {
+        if (const int fd = get(); fd >= 0 && !borrowed_) {
             ::close(fd);
         }
         fd_ = -1;
@@ -54,6 +62,7 @@ class Descriptor {
     int fd_ = -1;
     dev_t device_ = 0;
     ino_t inode_ = 0;
+    bool borrowed_ = false; ///< Somebody else closes it.
 };
 
 } // namespace ucg::shm

@@ -17,7 +17,8 @@ struct ucg_heap_segment {
     void* base;           /* Mapped shared until the process ends; for access, see below. */
     uint64_t bytes;       /* Length of the file and of the mapping. */
     uint64_t lease_bytes; /* [0, lease_bytes) is for the claimer; the rest is the program's. */
-    int descriptor;       /* Of the memfd; borrowed: the claimer duplicates it. */
+    int descriptor; /* Of the memfd; borrowed until the claim ends. A duplicate would stay open
+                     * in a forked child, and the memory with it. */
 };
 
 /*

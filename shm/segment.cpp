@@ -98,6 +98,9 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
     if (segment) {
         (*segment)
             ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
+        // A forked child has no use for it, and would keep the memory of a job alive that has ended
+        // long before.
+        ::madvise((*segment)->base_, bytes, MADV_DONTFORK);
     }
     return segment;
 }
@@ -132,13 +135,9 @@ std::unique_ptr<Segment> Segment::of_process() {
     if (error != 0) {
         return nullptr;
     }
-    Descriptor file(::fcntl(claimed.descriptor, F_DUPFD_CLOEXEC, 0));
-    if (!file.valid()) {
-        ucg_heap_release_1();
-        return nullptr; // A segment of its own would fail for the same reason, and say so.
-    }
-    std::unique_ptr<Segment> segment(
-        new Segment(std::move(file), static_cast<std::byte*>(claimed.base), claimed.bytes));
+    std::unique_ptr<Segment> segment(new Segment(Descriptor::borrowed(claimed.descriptor),
+                                                 static_cast<std::byte*>(claimed.base),
+                                                 claimed.bytes));
     segment->own_bytes_ = claimed.lease_bytes;
     segment->of_process_ = true;
     return segment;

@@ -1,5 +1,6 @@
 // Two processes are started with libucg_heap.so preloaded, as ranks of a job are. Memory that one
-// of them got from malloc is read and written in place by the other one through the transport.
+// of them got from malloc is read and written in place by the other one through the transport. A
+// forked child has what was its parent's, and keeps no memory of the job alive.
 //
 // Without an argument the program starts itself twice and reports.
 #include <array>
@@ -7,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <spawn.h>
 #include <string>
@@ -63,6 +66,30 @@ bool holds(const std::byte* data, int value) {
     return data[0] == static_cast<std::byte>(value) && std::memcmp(data, data + 1, kBytes - 1) == 0;
 }
 
+/// Returns whether this process has a descriptor or a shared mapping of a segment.
+bool has_segments() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+        std::error_code error;
+        if (std::filesystem::read_symlink(entry.path(), error).string().find("memfd:ucg") !=
+            std::string::npos) {
+            return true;
+        }
+    }
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("memfd:ucg") != std::string::npos && line.find("s ") < line.find(' ') + 6) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ended_well(pid_t child) {
+    int status = -1;
+    return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
+}
+
 int run_rank(int rank, int socket) {
     auto heap = ucg::shm::Heap::create({});
     REQUIRE_THAT(heap.ok() && (*heap)->serves_malloc());
@@ -96,6 +123,21 @@ int run_rank(int rank, int socket) {
     REQUIRE_THAT(meet(socket));
     REQUIRE_THAT(holds(output.get(), 30 + 1 - rank));
     REQUIRE_THAT(holds(input.get(), 10 + rank));
+
+    second->reset();
+    const auto lease = (*heap)->lease(kBytes);
+    REQUIRE_THAT(lease.ok());
+    std::memset(lease->data(), 40 + rank, kBytes);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const bool right =
+            !has_segments() && holds(input.get(), 10 + rank) && holds(lease->data(), 40 + rank);
+        ::_exit(right ? 0 : 1);
+    }
+    REQUIRE_THAT(ended_well(child));
+    REQUIRE_THAT(has_segments());
+    REQUIRE_THAT(meet(socket));
+    REQUIRE_THAT(holds(target, 30 + rank)); // The peer's memory is still there.
     return 0;
 }
 
@@ -129,10 +171,7 @@ int main(int argc, char** argv) {
     ::close(sockets[1]);
     int failures = 0;
     for (const pid_t child : children) {
-        int status = -1;
-        const bool well = child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-                          WEXITSTATUS(status) == 0;
-        failures += well ? 0 : 1;
+        failures += ended_well(child) ? 0 : 1;
     }
     return failures == 0 ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,6 +213,34 @@ TEST_CASE("shm/exchange: heaps of processes that have ended are unmapped", "[shm
             return std::to_string(mapped_heaps()) + " heaps are mapped";
         }
         return "";
+    }));
+}
+
+TEST_CASE("shm/exchange: a forked child has nothing of the peers", "[shm]") {
+    require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        const auto mine = Heap::create({kMebi});
+        const auto lease = (*mine)->lease(kMebi / 4);
+        const auto all = exchange(rank, (*mine)->address());
+        if (const Status status = (*mine)->attach(all, 10s); !status.ok()) {
+            return std::string(status.message());
+        }
+        std::memset(lease->data(), 3, lease->bytes());
+        const auto is_mapped = [&](int of) {
+            unsigned char in_memory = 0;
+            std::byte* base = (*mine)->base_of(all[static_cast<std::size_t>(of)].token);
+            return ::mincore(base, shm::page_bytes(), &in_memory) == 0;
+        };
+        const int peer = 1 - rank.rank();
+        const pid_t child = ::fork();
+        if (child == 0) {
+            ::_exit(!is_mapped(peer) && is_mapped(rank.rank()) && lease->data()[1] == std::byte{3}
+                        ? 0
+                        : 1);
+        }
+        int status = -1;
+        const bool right = ::waitpid(child, &status, 0) == child && status == 0;
+        rank.barrier();
+        return right && is_mapped(peer) ? "" : "the child maps its peer, or its parent does not";
     }));
 }
 
