@@ -150,7 +150,28 @@ void add_algorithms(std::vector<Variable>& rows) {
     }
 }
 
-/// Returns all variables but those of the algorithms.
+/// Returns the variables that say how long something may take.
+std::vector<Variable> time_variables() {
+    return {
+        {"TIMEOUT", "60",
+         "Seconds that setting up shared memory waits for a peer, and that a connection by "
+         "network which cannot be made is tried again.",
+         check_seconds},
+        {"SLEEP_AFTER", "auto",
+         "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
+         "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
+         "auto: 1000 where ranks outnumber processors or others are felt to want them, at once "
+         "where these compute for whole slices of the scheduler, else never: a rank that waits "
+         "then uses all of its processor, and yields it. A number is kept to in all cases.",
+         check_sleep_after},
+        {"STALL_AFTER", "600",
+         "Seconds after which a rank tells that a collective does not go on, for whom it waits, "
+         "and which ranks of its host have not called it; or never.",
+         check_stall_after},
+    };
+}
+
+/// Returns all variables but those of the algorithms and of times.
 std::vector<Variable> general_variables() {
     return {
         {"LOG_LEVEL", "warn", "What to say: error, warn, info, debug or trace.", check_log_level},
@@ -205,27 +226,14 @@ std::vector<Variable> general_variables() {
         {"WARN_UNUSED_ENV_VARS", "y",
          "Tell once, on rank 0, of variables UCG_* in the environment that are none of these.",
          check_bool},
-        {"TIMEOUT", "60",
-         "Seconds that setting up shared memory waits for a peer, and that a connection by "
-         "network which cannot be made is tried again.",
-         check_seconds},
-        {"SLEEP_AFTER", "auto",
-         "Microseconds that a blocking call polls in vain before it sleeps, or never. A rank "
-         "that sleeps leaves its processor to others and takes some 20 us longer to notice. "
-         "auto: 1000 where ranks outnumber processors or others are felt to want them, at once "
-         "where these compute for whole slices of the scheduler, else never: a rank that waits "
-         "then uses all of its processor, and yields it. A number is kept to in all cases.",
-         check_sleep_after},
-        {"STALL_AFTER", "600",
-         "Seconds after which a rank tells that a collective does not go on, for whom it waits, "
-         "and which ranks of its host have not called it; or never.",
-         check_stall_after},
     };
 }
 
 const std::vector<Variable>& variables() {
     static const std::vector<Variable> table = [] {
         std::vector<Variable> rows = general_variables();
+        const std::vector<Variable> times = time_variables();
+        rows.insert(rows.end(), times.begin(), times.end());
         add_algorithms(rows);
         return rows;
     }();
