@@ -1,14 +1,17 @@
 // Memory runs out while messages arrive, in UCX's callbacks: everything that waits for these
-// messages ends and gives the reason.
+// messages ends and gives the reason. Or it runs out while a rank leaves its group.
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/ranks/ucx_support.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/scarce_memory.hpp"
+#include "ucg_coll/base/log_handler.hpp"
 
 namespace {
 
@@ -133,7 +136,88 @@ class Stage {
     std::unique_ptr<UcxTransport> receiver_;
 };
 
+/// A rank that has sent what nobody receives gives its group up, or ends it.
+struct Leaving {
+    Fabric fabric;
+    std::size_t bytes;
+    bool gives_up;
+};
+
+/// Lines are made, so that they take memory, and are not written.
+class Silence {
+  public:
+    Silence() : level_(log_level()), sink_(set_log_sink({[](const char*, void*) {}, nullptr})) {
+        set_log_level(LogLevel::warn);
+    }
+    ~Silence() {
+        set_log_level(level_);
+        set_log_sink(sink_);
+    }
+    Silence(const Silence&) = delete;
+    Silence& operator=(const Silence&) = delete;
+
+  private:
+    LogLevel level_;
+    LogSink sink_;
+};
+
+/// After `succeed` more allocations one fails. Returns whether so many were needed.
+bool leave(const Leaving& leaving, std::uint64_t succeed) {
+    constexpr int kTurns = 100;
+    const Silence silence;
+    std::vector<std::byte> out = filled(1, leaving.bytes);
+    Message sent = message(Direction::send, 1, out, 1);
+    std::unique_ptr<UcxWorker> workers[2];
+    std::vector<PeerAddress> both;
+    for (auto& worker : workers) {
+        UcxOptions options = options_for(leaving.fabric);
+        options.close_timeout = 5ms; // Nobody answers.
+        options.window_bytes = 0;    // So the message waits for its receiver.
+        worker = UcxWorker::create(options).value();
+        both.emplace_back(worker->address());
+    }
+    auto sender = UcxTransport::create(*workers[0], kIds, 0, both).value();
+    const auto receiver = UcxTransport::create(*workers[1], kIds, 1, both).value();
+    sender->post({&sent, 1});
+    for (int i = 0; i < kTurns; ++i) {
+        workers[0]->progress();
+        workers[1]->progress();
+    }
+    REQUIRE(sent.state == MessageState::posted);
+    bool thrown = false;
+    allocations_left = succeed;
+    try {
+        if (leaving.gives_up) {
+            sender->abandon();
+        } else {
+            sender.reset();
+        }
+    } catch (const std::bad_alloc&) {
+        thrown = true;
+    }
+    const bool failed = std::exchange(allocations_left, kNever) == kNever;
+    CHECK_FALSE(thrown);
+    CHECK(sent.state == MessageState::failed);
+    CHECK((sender == nullptr || !sender->status().ok()));
+    return failed;
+}
+
 } // namespace
+
+TEST_CASE("ucx: a rank without memory gives its group up, or ends it, all the same",
+          "[ucx][errors]") {
+    const Fabric& fabric = GENERATE(kFabrics[0], kFabrics[3], kFabrics[5]);
+    const std::size_t bytes = GENERATE(8000, kLong);
+    const bool gives_up = GENERATE(true, false);
+    const Leaving leaving = {fabric, bytes, gives_up};
+    INFO(fabric.name << ", " << bytes << " bytes, " << (gives_up ? "gives up" : "ends"));
+    std::uint64_t succeed = 0;
+    for (bool failed = true; failed; ++succeed) {
+        INFO("after " << succeed << " allocations");
+        failed = leave(leaving, succeed);
+    }
+    CHECK(succeed > 1);
+}
 
 TEST_CASE("ucx: memory that runs out in a callback is a failure of its messages", "[ucx][errors]") {
     const auto& fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[4]);

@@ -129,16 +129,19 @@ bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
 }
 
 void Core::give_up(const Group& group, const char* what) {
-    log(LogLevel::warn,
-        "ucx: group {} {} with {} messages that UCX still holds; their buffers must outlive the "
-        "worker",
-        group.id, what, group.in_flight);
+    static_cast<void>(suffices([&] {
+        log(LogLevel::warn,
+            "ucx: group {} {} with {} messages that UCX still holds; their buffers must outlive "
+            "the worker",
+            group.id, what, group.in_flight);
+    }));
     give_up_if([&](const Link& link) { return &link.group == &group; });
 }
 
+/// Throws nothing: it is called by a destructor, also when memory has run out.
 void Core::detach(Group& group) {
     std::unique_lock lock(mutex_);
-    const Status ended(Code::io_error, "the group has ended");
+    const Status ended = described([] { return Status(Code::io_error, "the group has ended"); });
     end_waiting(group, {&Link::posted}, ended);
     if (!let_go(group, lock)) {
         give_up(group, "ends");
@@ -211,17 +214,19 @@ void Core::decline_early(const Group& group) {
 /// group's messages any more, nor read from them; README.md says where that cannot be had. What a
 /// peer has under way ends soon, unless the peer is busy elsewhere. Rendezvous that wait here for
 /// their receives are released, and requests to send declined, so that the messages of their
-/// senders end; so are those that come later.
+/// senders end; so are those that come later. Throws nothing: it is called when memory has run out.
 void Core::abandon(Group& group) {
     std::unique_lock lock(mutex_);
     if (group.abandoned) {
         return;
     }
     run_deferred(); // Afterwards no list of deferred work names the group, nor will one.
-    group.abandoned = true;
     if (group.status.ok()) {
-        group.status = Status(Code::io_error, "the group was given up: another transport failed");
+        group.status = described([] {
+            return Status(Code::io_error, "the group was given up: another transport failed");
+        });
     }
+    group.abandoned = true;
     end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
     attempt([&] {
         abandoned_.try_emplace(group.id);
@@ -252,8 +257,9 @@ void Core::give_up_if(Condition condition) {
         Group& group = operation.link->group;
         const Status& why = operation.link->peer.failure;
         --group.in_flight;
-        group.complete(*operation.message,
-                       why.ok() ? Status(Code::timed_out, "a message did not end in time") : why);
+        group.complete(*operation.message, !why.ok() ? why : described([] {
+            return Status(Code::timed_out, "a message did not end in time");
+        }));
         operation.message = nullptr;
         operation.link = nullptr;
     }
