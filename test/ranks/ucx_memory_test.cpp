@@ -1,17 +1,57 @@
 // Memory runs out while messages arrive, in UCX's callbacks: everything that waits for these
-// messages ends and gives the reason. Or it runs out while a rank leaves its group.
+// messages ends and gives the reason. Or it runs out while a rank leaves its group, or in UCX
+// itself.
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <dlfcn.h>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <ucp/api/ucp.h>
 
 #include "test/ranks/ucx_support.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/scarce_memory.hpp"
 #include "ucg_coll/base/log_handler.hpp"
+#include "ucg_coll/transport/ucx/wire.hpp"
+
+namespace {
+
+using ucg::transport::ucx::Kind;
+using ucg::transport::ucx::kUcpData;
+using ucg::transport::ucx::LongHeader;
+
+/// UCX has no memory for the next such word about a long message.
+std::optional<Kind> refused;
+
+bool is_refused(unsigned id, const void* header, std::size_t header_bytes) {
+    LongHeader head;
+    if (!refused || id != kUcpData || header_bytes != sizeof(head)) {
+        return false;
+    }
+    std::memcpy(&head, header, sizeof(head));
+    return head.envelope.kind == *refused;
+}
+
+} // namespace
+
+/// Replaces UCX's function.
+extern "C" __attribute__((visibility("default"))) ucs_status_ptr_t
+ucp_am_send_nbx(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_bytes,
+                const void* data, size_t count, const ucp_request_param_t* parameters) {
+    if (is_refused(id, header, header_bytes)) {
+        refused.reset();
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    static const auto next =
+        reinterpret_cast<decltype(&::ucp_am_send_nbx)>(::dlsym(RTLD_NEXT, "ucp_am_send_nbx"));
+    return next(endpoint, id, header, header_bytes, data, count, parameters);
+}
 
 namespace {
 
@@ -202,7 +242,66 @@ bool leave(const Leaving& leaving, std::uint64_t succeed) {
     return failed;
 }
 
+/// Two workers of this process over TCP, of which the first sends a long message to the second.
+struct LongMessage {
+    std::vector<std::byte> out = filled(1, kLong);
+    std::vector<std::byte> in = std::vector<std::byte>(kLong);
+    Message send = message(Direction::send, 1, out, 1);
+    Message receive = message(Direction::recv, 0, in, 1);
+    std::unique_ptr<UcxWorker> workers[2];
+    std::unique_ptr<UcxTransport> sender;
+    std::unique_ptr<UcxTransport> receiver;
+
+    LongMessage() {
+        std::vector<PeerAddress> both;
+        for (auto& worker : workers) {
+            UcxOptions options = options_for(kFabrics[0]);
+            options.close_timeout = 5ms;
+            worker = UcxWorker::create(options).value();
+            both.emplace_back(worker->address());
+        }
+        sender = UcxTransport::create(*workers[0], kIds, 0, both).value();
+        receiver = UcxTransport::create(*workers[1], kIds, 1, both).value();
+    }
+
+    void turns(int count) const {
+        for (int i = 0; i < count; ++i) {
+            workers[0]->progress();
+            workers[1]->progress();
+        }
+    }
+    bool ends() const {
+        const auto deadline = std::chrono::steady_clock::now() + 20s;
+        while (in_flight({&send, 1}) || in_flight({&receive, 1})) {
+            turns(1);
+            if (std::chrono::steady_clock::now() > deadline) {
+                return false;
+            }
+        }
+        return true;
+    }
+};
+
 } // namespace
+
+TEST_CASE("ucx: nobody waits for a word that UCX has no memory for", "[ucx][errors]") {
+    LongMessage scene;
+    if (GENERATE(true, false)) {
+        refused = Kind::ready_to_receive;
+        scene.receiver->post({&scene.receive, 1});
+        scene.sender->post({&scene.send, 1});
+    } else {
+        refused = Kind::declined;
+        scene.sender->post({&scene.send, 1});
+        scene.turns(500);
+        REQUIRE(scene.send.state == MessageState::posted);
+        scene.receiver->abandon();
+    }
+    CHECK(scene.ends());
+    CHECK_FALSE(refused);
+    CHECK(scene.send.state == MessageState::failed);
+    CHECK(scene.receive.state != MessageState::done);
+}
 
 TEST_CASE("ucx: a rank without memory gives its group up, or ends it, all the same",
           "[ucx][errors]") {

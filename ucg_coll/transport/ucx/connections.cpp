@@ -221,16 +221,14 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
     close_endpoint(peer, true);
 }
 
-/// Sends a control message. REQUIRES: the peer is connected. A failed endpoint reports itself.
+/// Sends a control message. REQUIRES: the peer is connected.
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
     Operation& operation = take_send(peer);
     operation.is_control = true;
     operation.control = {what, detail, self_.process, peer.address.process};
     operation.payload = payload;
-    if (!UCS_PTR_IS_PTR(put(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
-                            std::as_bytes(std::span(operation.payload)), UCP_AM_SEND_FLAG_EAGER))) {
-        release_operation(operation);
-    }
+    put_word(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
+             std::as_bytes(std::span(operation.payload)));
 }
 
 /// Sends a control message, now or as soon as there is a connection.

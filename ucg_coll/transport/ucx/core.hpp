@@ -128,6 +128,9 @@ class Core final : private LaneSink {
     static ucs_status_ptr_t put(Operation& operation, unsigned id,
                                 std::span<const std::byte> header, std::span<const std::byte> data,
                                 std::uint32_t flags);
+    void put_word(Operation& operation, unsigned id, std::span<const std::byte> header,
+                  std::span<const std::byte> data = {});
+    void note_loss(const Peer& peer, ucs_status_t status);
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
@@ -293,7 +296,7 @@ class Core final : private LaneSink {
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;
-    bool lost_ = false; ///< Memory ran out in attempt() since fail_all() last ran.
+    bool lost_ = false; ///< Memory ran out, here or in UCX, since fail_all() last ran.
     Status broken_;     ///< Why no more groups are taken; ok while they are.
 };
 

@@ -133,6 +133,9 @@ void Core::settle(Operation& operation, ucs_status_t status) {
     }
     Message* message = operation.message;
     if (message == nullptr) {
+        if (peer != nullptr) {
+            note_loss(*peer, status);
+        }
         return;
     }
     Link& link = *operation.link;
@@ -300,6 +303,23 @@ ucs_status_ptr_t Core::put(Operation& operation, unsigned id, std::span<const st
                         data.size(), &parameters);
     operation.peer->carried = operation.peer->carried || request == nullptr;
     return request;
+}
+
+/// Hands UCX a word that is no message: nothing here waits for it. REQUIRES: as put().
+void Core::put_word(Operation& operation, unsigned id, std::span<const std::byte> header,
+                    std::span<const std::byte> data) {
+    const Peer& peer = *operation.peer;
+    const ucs_status_ptr_t request = put(operation, id, header, data, UCP_AM_SEND_FLAG_EAGER);
+    if (!UCS_PTR_IS_PTR(request)) {
+        release_operation(operation);
+        note_loss(peer, UCS_PTR_RAW_STATUS(request));
+    }
+}
+
+/// Notes that a word may not have gone out: its peer may wait for it for ever, so the worker fails
+/// where UCX had no memory. An endpoint that has failed reports itself, and gives another status.
+void Core::note_loss(const Peer& peer, ucs_status_t status) {
+    lost_ = lost_ || (status == UCS_ERR_NO_MEMORY && peer.failure.ok());
 }
 
 void Core::on_sent(void* request, ucs_status_t status, void* operation) {
@@ -523,10 +543,7 @@ void Core::send_credit(Link& to) {
     }
     Operation& operation = take_send(to.peer);
     operation.header.envelope = envelope;
-    if (!UCS_PTR_IS_PTR(
-            put(operation, kUcpData, short_header(operation), {}, UCP_AM_SEND_FLAG_EAGER))) {
-        release_operation(operation); // A failed endpoint reports itself.
-    }
+    put_word(operation, kUcpData, short_header(operation));
 }
 
 /// Releases early arrivals that nobody will receive.

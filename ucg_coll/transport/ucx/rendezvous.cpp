@@ -72,10 +72,7 @@ void Core::tell(Link& to, const LongHeader& header) {
 void Core::say(Peer& peer, const LongHeader& header) {
     Operation& operation = take_send(peer);
     operation.header = header;
-    if (!UCS_PTR_IS_PTR(
-            put(operation, kUcpData, long_header(operation), {}, UCP_AM_SEND_FLAG_EAGER))) {
-        release_operation(operation); // A failed endpoint reports itself.
-    }
+    put_word(operation, kUcpData, long_header(operation));
 }
 
 /// Sends the rest of a long message, one fragment after the other: UCX holds one fragment at most,
