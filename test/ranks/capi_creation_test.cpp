@@ -2,6 +2,7 @@
 // ranks.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -120,6 +121,35 @@ TEST_CASE("capi: an exchange that cannot be started, or fails, is the end of its
     failing.creations[0]->ends_in_failure = true;
     CHECK(failing.make(job)[0] == UCG_ERR_IO_ERROR);
     failing.creations[1]->abandon();
+}
+
+TEST_CASE("capi: a rank for which the last exchange alone fails keeps no message of the others",
+          "[capi][creation][errors]") {
+    constexpr std::size_t kLast = 4;
+    const Job job(2, {{"TLS", "ucx"}});
+    Members members({0, 1});
+    Creation& failing = *members.creations[0];
+    failing.meanwhile = [&] { failing.ends_in_failure = failing.exchanges() == kLast; };
+    REQUIRE(members.make(job) == Outcomes{UCG_ERR_IO_ERROR, UCG_OK});
+    std::string data(std::size_t{1} << 20, 'x'); // It does not go before it is asked for.
+    ucg_coll_params_t bcast = {};
+    bcast.type = UCG_COLL_BCAST;
+    bcast.root = 1;
+    bcast.count = data.size();
+    bcast.element_bytes = 1;
+    bcast.send_buffer = data.data();
+    bcast.recv_buffer = data.data();
+    ucg_coll_h coll = nullptr;
+    REQUIRE(ucg_coll_init(members.creations[1]->group, &bcast, &coll) == UCG_OK);
+    ucg_status_t status = ucg_coll_start(coll);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (status == UCG_INPROGRESS && std::chrono::steady_clock::now() < deadline) {
+        ucg_context_progress(job.context(0));
+        status = ucg_coll_test(coll);
+    }
+    CHECK(status == UCG_ERR_IO_ERROR);
+    ucg_coll_free(coll);
+    members.destroy();
 }
 
 TEST_CASE("capi: what is wrong with a nonblocking creation is found before it starts",

@@ -32,6 +32,7 @@ Status NetworkWireup::make_transport() {
         return made.status();
     }
     group_.ucx = std::move(*made);
+    made_ = group_.ucx.get();
     return {};
 }
 

@@ -52,6 +52,16 @@ class NetworkWireup {
     /// this rank has not, where that is known.
     Status agree(const Status& told, const Status& mine);
 
+    /// To be called when this rank fails and the others need not know. Ranks that have made the
+    /// group must not wait for this one to take their messages: what they ask to send is declined.
+    /// A rank that waits for a message of this one is not told. What was made of the group's
+    /// WiredGroup must still be there. Throws nothing.
+    void break_off() {
+        if (made_ != nullptr) {
+            made_->abandon();
+        }
+    }
+
   private:
     Result<transport::Network*> start();
     Task<Status> exchange_addresses();
@@ -71,6 +81,7 @@ class NetworkWireup {
     bool waits_;
     bool learns_ = false; ///< How long messages take is to be found out.
     transport::Network* network_ = nullptr;
+    transport::Transport* made_ = nullptr;  ///< The group's, also once that has been made.
     std::vector<std::uint32_t> group_ids_;  ///< By rank.
     std::vector<std::uint64_t> lengths_;    ///< Lengths of the ranks' addresses in bytes;
     GatheredTexts addresses_;               ///< each of these takes as much room as the longest.

@@ -24,6 +24,9 @@ class Wireup {
     ~Wireup() {
         if (!agreed_) {
             shared_memory_.break_off();
+            if (network_) {
+                network_->break_off();
+            }
         }
     }
     Wireup(const Wireup&) = delete;
