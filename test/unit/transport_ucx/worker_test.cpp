@@ -1,11 +1,30 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <string>
 #include <utility>
 
+#include <ucp/api/ucp.h>
+
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace {
+
+unsigned ucp_polls = 0; ///< How often UCP has been polled.
+
+} // namespace
+
+/// Replaces UCX's function.
+extern "C" __attribute__((visibility("default"))) unsigned
+ucp_worker_progress(ucp_worker_h worker) {
+    ++ucp_polls;
+    static const auto next = reinterpret_cast<decltype(&::ucp_worker_progress)>(
+        ::dlsym(RTLD_NEXT, "ucp_worker_progress"));
+    return next(worker);
+}
 
 using namespace ucg;
 using namespace ucg::transport;
@@ -22,6 +41,52 @@ std::unique_ptr<UcxWorker> make_worker(bool short_lane = true, double lane_overh
     REQUIRE(worker.ok());
     return std::move(*worker);
 }
+
+/// In one process neither worker can wait for the other in its destructor.
+void close_both(const std::unique_ptr<UcxWorker> (&workers)[2]) {
+    for (int i = 0; i < 10'000'000; ++i) {
+        const bool closed = workers[0]->close_progress();
+        if (workers[1]->close_progress() && closed) {
+            return;
+        }
+    }
+}
+
+/// A group of two workers of this process, of which each sends a word to the other.
+struct Words {
+    std::array<std::unique_ptr<UcxTransport>, 2> ranks;
+    std::array<std::array<std::byte, 8>, 4> data{};
+
+    explicit Words(const std::unique_ptr<UcxWorker> (&workers)[2]) {
+        const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
+                                               std::string(workers[1]->address())};
+        for (std::size_t i = 0; i < 2; ++i) {
+            ranks[i] =
+                UcxTransport::create(*workers[i], std::array{1U, 2U}, static_cast<Rank>(i), both)
+                    .value();
+        }
+    }
+    bool exchange() {
+        std::array<Message, 4> messages;
+        for (std::size_t i = 0; i < 4; ++i) {
+            messages[i].data = data[i].data();
+            messages[i].bytes = data[i].size();
+            messages[i].peer = i < 2 ? 1 : 0;
+            messages[i].direction = i % 2 == 0 ? Direction::send : Direction::recv;
+        }
+        ranks[0]->post(std::span(messages).first(2));
+        ranks[1]->post(std::span(messages).last(2));
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        const auto done = [](const Message& each) { return each.state == MessageState::done; };
+        while (!std::ranges::all_of(messages, done) &&
+               std::chrono::steady_clock::now() < deadline) {
+            ranks[0]->progress();
+            ranks[1]->progress();
+        }
+        return std::ranges::all_of(messages, done);
+    }
+    void end() { ranks = {}; }
+};
 
 /// The outcome at both ends of a message.
 struct Outcome {
@@ -62,13 +127,7 @@ Outcome disagree(Message send, Message receive, bool receives_first) {
     Outcome outcome = {send.state, receive.state, first->status(), second->status()};
     first.reset();
     second.reset();
-    // In one process neither worker can wait for the other in its destructor.
-    for (int i = 0; i < 10'000'000; ++i) {
-        const bool closed = workers[0]->close_progress();
-        if (workers[1]->close_progress() && closed) {
-            break;
-        }
-    }
+    close_both(workers);
     return outcome;
 }
 
@@ -94,6 +153,36 @@ TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") 
     REQUIRE(worker->interfaces().size() == 1);
     CHECK_FALSE(worker->interfaces()[0].usable);
     CHECK(worker->describe().find("tcp/lo: a message costs") != std::string::npos);
+}
+
+TEST_CASE("ucx worker: UCP is polled less often only while a short lane carries messages",
+          "[ucx]") {
+    constexpr unsigned kCalls = 100;
+    const auto polls_of = [](UcxWorker& worker) {
+        const unsigned before = ucp_polls;
+        for (unsigned i = 0; i < kCalls; ++i) {
+            worker.progress();
+        }
+        return ucp_polls - before;
+    };
+    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
+    CHECK(polls_of(*workers[0]) == kCalls);
+    Words words(workers);
+    REQUIRE(words.exchange());
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (workers[0]->describe().find("tcp/lo open") == std::string::npos &&
+           std::chrono::steady_clock::now() < deadline) {
+        workers[0]->progress();
+        workers[1]->progress();
+    }
+    constexpr unsigned kUntilQuiet = 1000;
+    for (unsigned i = 0; i < kUntilQuiet; ++i) {
+        workers[0]->progress();
+        workers[1]->progress();
+    }
+    CHECK(polls_of(*workers[0]) < kCalls / 2);
+    words.end();
+    close_both(workers);
 }
 
 TEST_CASE("ucx worker: what it sets for UCX is gone when UCX has read it", "[ucx]") {
