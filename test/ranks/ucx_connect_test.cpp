@@ -115,6 +115,27 @@ TEST_CASE("transport/ucx: what a connection gives back unsent takes its credit o
     }
 }
 
+TEST_CASE("transport/ucx: time that passes between two tries ends no connection", "[ucx]") {
+    UcxOptions options = options_for(kFabrics[0]);
+    options.connect_timeout = 0ms; // It is over at the second try.
+    const auto results = fork_ranks(2, 100s, [&](const ForkedRank& rank) -> std::string {
+        RankWorker own(rank, options);
+        if (!own.worker) {
+            return own.complaint;
+        }
+        auto transport = own.group(1, rank.rank());
+        refusals = rank.rank() == 0 ? 4 : 0;
+        std::string wrong = exchange_all(rank, *transport);
+        rank.barrier_polling([&] { own.worker->progress(); });
+        transport.reset();
+        return wrong;
+    });
+    for (const RankResult& result : results) { // UCX itself logs each refusal.
+        INFO(result.output);
+        CHECK(result.ok());
+    }
+}
+
 TEST_CASE("transport/ucx: a connection that cannot be made is tried again", "[ucx]") {
     const Fabric fabric = GENERATE(kFabrics[0], kFabrics[1], kFabrics[2]);
     const int first = GENERATE(0, 1, 2); // Connections are refused from this rank on.

@@ -83,6 +83,7 @@ bool Core::connect(Peer& peer) {
 /// without a route may have one soon.
 bool Core::put_off(Peer& peer, ucs_status_t status) {
     constexpr std::chrono::milliseconds kPauseMax{2000};
+    constexpr unsigned kTriesMin = 8; // Time passes also while nobody makes progress here.
     const Clock::time_point now = Clock::now();
     if (status != UCS_ERR_UNREACHABLE || phase_ != Phase::running) {
         return false;
@@ -92,11 +93,14 @@ bool Core::put_off(Peer& peer, ucs_status_t status) {
         peer.refusal->give_up = now + options_.connect_timeout;
         peer.refusal->owed.push_back({Control::start_over, 0, {}});
         refused_.push_back(&peer);
-        log(LogLevel::warn, "ucx: connecting to a peer: {}; it is tried again for {} s (timeout)",
-            ucs_status_string(status), options_.connect_timeout.count() / 1000);
+        log(LogLevel::warn,
+            "ucx: connecting to a peer: {}; it is tried again for {} s (timeout), and {} times at "
+            "least",
+            ucs_status_string(status), options_.connect_timeout.count() / 1000, kTriesMin - 1);
     }
     Refusal& refusal = *peer.refusal;
-    if (now >= refusal.give_up) {
+    ++refusal.tries;
+    if (now >= refusal.give_up && refusal.tries >= kTriesMin) {
         return false;
     }
     refusal.next_try = now + refusal.pause;

@@ -41,6 +41,7 @@ struct Refusal {
 
     Clock::time_point next_try;
     Clock::time_point give_up;
+    unsigned tries = 0;                  ///< Those that were refused.
     std::chrono::milliseconds pause{10}; ///< From the next try to the one after it; doubles.
     std::vector<ControlMessage> owed;    ///< To be sent first when the connection is there.
 };
