@@ -28,6 +28,7 @@ void Core::begin_close() {
             say_bye(*peer);
         }
     }
+    send_lane_byes();
 }
 
 void Core::reap_flushing() {
@@ -49,9 +50,10 @@ void Core::say_bye(Peer& peer) {
     }
     peer.lane_bye_due = peer.lane_state == LaneState::open;
     send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, self_.ucp);
-    send_lane_byes();
 }
 
+/// Says bye by the lanes as well, where that is due. It looks at all peers, so it is to be called
+/// once in a turn.
 void Core::send_lane_byes() {
     LaneNotice bye;
     bye.source = self_.process;
