@@ -185,6 +185,45 @@ TEST_CASE("ucx worker: UCP is polled less often only while a short lane carries 
     close_both(workers);
 }
 
+TEST_CASE("ucx worker: a peer that has left is forgotten, but not that it has left", "[ucx]") {
+    const bool ends_first = GENERATE(true, false);
+    CAPTURE(ends_first);
+    std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
+    const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
+                                           std::string(workers[1]->address())};
+    Words words(workers);
+    REQUIRE(words.exchange());
+    words.ranks[ends_first ? 0 : 1].reset();
+    words.ranks[1].reset();
+    const auto turns_until = [&](const auto& condition) {
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (!condition() && std::chrono::steady_clock::now() < deadline) {
+            workers[0]->progress();
+        }
+        return condition();
+    };
+    REQUIRE(turns_until([&] { return workers[1]->close_progress(); }));
+    workers[1].reset();
+    const auto says = [&](const char* text) {
+        return workers[0]->describe().find(text) != std::string::npos;
+    };
+    if (!ends_first) {
+        CHECK(turns_until([&] { return says("the peer process has closed its connections"); }));
+        words.end();
+    }
+    CHECK(turns_until([&] { return !says("peer "); }));
+
+    const auto late = UcxTransport::create(*workers[0], std::array{3U, 4U}, 0, both).value();
+    std::array<std::byte, 8> data{};
+    Message message = of_length(data.size());
+    message.data = data.data();
+    message.peer = 1;
+    message.direction = Direction::recv;
+    late->post({&message, 1});
+    CHECK(message.state == MessageState::failed);
+    CHECK(late->status().code() == Code::io_error);
+}
+
 TEST_CASE("ucx worker: what it sets for UCX is gone when UCX has read it", "[ucx]") {
     UcxOptions options;
     options.config = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};

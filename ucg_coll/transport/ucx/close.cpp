@@ -126,7 +126,10 @@ void Core::close_endpoint(Peer& peer, bool failed) {
     peer.endpoint = nullptr;
     if (UCS_PTR_IS_PTR(request)) {
         closing_.push_back({request, &peer, failed});
-    } else if (failed) {
+        return;
+    }
+    note_departed(peer);
+    if (failed) {
         give_up_all(peer);
     }
 }
@@ -137,6 +140,7 @@ void Core::reap_closing() {
             return false;
         }
         ucp_request_free(closing.request);
+        note_departed(*closing.peer);
         if (closing.failed) {
             give_up_all(*closing.peer);
         }

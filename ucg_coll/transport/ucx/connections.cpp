@@ -6,6 +6,14 @@
 
 namespace ucg::transport::ucx {
 
+namespace {
+
+Status closed_by_peer() {
+    return Status(Code::io_error, "the peer process has closed its connections");
+}
+
+} // namespace
+
 Peer* Core::find_peer(std::uint64_t process) {
     const auto found = peers_.find(process);
     return found == peers_.end() ? nullptr : found->second.get();
@@ -14,7 +22,13 @@ Peer* Core::find_peer(std::uint64_t process) {
 Peer& Core::intern_peer(ProcessAddress address) {
     auto found = peers_.find(address.process);
     if (found == peers_.end()) {
-        found = peers_.emplace(address.process, std::make_unique<Peer>()).first;
+        auto made = std::make_unique<Peer>();
+        if (departed_.contains(address.process)) {
+            made->connected = true;
+            made->left = true;
+            made->failure = closed_by_peer();
+        }
+        found = peers_.emplace(address.process, std::move(made)).first;
     }
     std::unique_ptr<Peer>& slot = found->second;
     if (slot->address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
@@ -32,10 +46,47 @@ Peer& Core::intern_peer(ProcessAddress address) {
 
 void Core::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
-        std::erase(refused_, &peer);
-        to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
-        drop_ring(peer, false);
-        peers_.erase(peer.address.process);
+        forget(peer);
+    }
+}
+
+/// Destroys the peer. REQUIRES: no group has it, and it is not held.
+void Core::forget(Peer& peer) {
+    for (std::vector<Peer*>* list : {&refused_, &doubted_, &to_resend_, &to_greet_}) {
+        std::erase(*list, &peer);
+    }
+    to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
+    drop_lane(peer);
+    drop_ring(peer, false);
+    const std::uint64_t process = peer.address.process;
+    peers_.erase(process);
+}
+
+/// Does UCX hold something of which the end will lead to the peer?
+bool Core::is_held(const Peer& peer) const {
+    const auto names = [&](const auto& each) { return each.peer == &peer; };
+    return peer.endpoint != nullptr || std::any_of(closing_.begin(), closing_.end(), names) ||
+           std::any_of(flushing_.begin(), flushing_.end(), names) ||
+           std::any_of(operations_.begin(), operations_.end(),
+                       [&](const Operation& each) { return each.active && each.peer == &peer; });
+}
+
+/// To be called where one of these conditions may have come true.
+void Core::note_departed(const Peer& peer) {
+    may_forget_ = may_forget_ || (peer.groups == 0 && peer.left && peer.endpoint == nullptr);
+}
+
+/// Forgets the peers that have left and that nothing names any more, but for their ids: a program
+/// may start and end other processes as long as it runs. Where UCX does not tell that a connection
+/// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
+void Core::forget_departed() {
+    may_forget_ = false;
+    for (auto next = peers_.begin(); next != peers_.end() && phase_ == Phase::running;) {
+        Peer& peer = *(next++)->second;
+        if (peer.groups == 0 && peer.left && !is_held(peer) &&
+            suffices([&] { departed_.insert(peer.address.process); })) {
+            forget(peer);
+        }
     }
 }
 
@@ -307,7 +358,8 @@ void Core::handle_bye(Peer& peer) {
     }
     const bool was_well = peer.failure.ok();
     peer.left = true;
-    if (fail(peer, Status(Code::io_error, "the peer process has closed its connections")) > 0) {
+    note_departed(peer);
+    if (fail(peer, closed_by_peer()) > 0) {
         log(LogLevel::warn, "ucx: a peer process closed while messages were expected from it");
     }
     // While closing, an endpoint that is gone is answer enough.

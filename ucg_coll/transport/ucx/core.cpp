@@ -221,6 +221,9 @@ void Core::work_off() {
     if (!closing_.empty()) {
         reap_closing();
     }
+    if (may_forget_) { // Last: nothing above names a peer any more.
+        forget_departed();
+    }
 }
 
 std::string Core::describe() const {

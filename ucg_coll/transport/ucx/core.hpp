@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
@@ -175,6 +176,10 @@ class Core final : private LaneSink {
     Peer* find_peer(std::uint64_t process);
     Peer& intern_peer(ProcessAddress address);
     void forget_if_unused(Peer& peer);
+    void forget(Peer& peer);
+    bool is_held(const Peer& peer) const;
+    void note_departed(const Peer& peer);
+    void forget_departed();
     bool connect(Peer& peer);
     bool put_off(Peer& peer, ucs_status_t status);
     void retry_refused();
@@ -252,8 +257,10 @@ class Core final : private LaneSink {
     Ucp ucp_;
     std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
     std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_; ///< By process id.
-    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_;            ///< No endpoints being closed.
-    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
+    /// Ids of the processes that have left and were forgotten: nobody connects to them again.
+    std::unordered_set<std::uint64_t> departed_;
+    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< No endpoints being closed.
+    std::unordered_map<std::uint32_t, Group*> groups_;    ///< By id, as the next two maps.
     Group* last_group_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
     /// Arrivals for groups that do not exist here yet.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
@@ -297,8 +304,9 @@ class Core final : private LaneSink {
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     unsigned open_lanes_ = 0;     ///< Peers with an open lane.
     bool in_progress_ = false;
-    bool lost_ = false; ///< Memory ran out, here or in UCX, since fail_all() last ran.
-    Status broken_;     ///< Why no more groups are taken; ok while they are.
+    bool may_forget_ = false; ///< Some peer may have become one that forget_departed() forgets.
+    bool lost_ = false;       ///< Memory ran out, here or in UCX, since fail_all() last ran.
+    Status broken_;           ///< Why no more groups are taken; ok while they are.
 };
 
 /// Runs work that may allocate, within a callback or as its consequence. Returns false if memory

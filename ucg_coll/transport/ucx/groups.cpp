@@ -41,6 +41,7 @@ void Core::release_peers(Group& group) {
     for (Peer* peer : group.peers) {
         if (peer != nullptr) {
             --peer->groups;
+            note_departed(*peer);
             forget_if_unused(*peer);
         }
     }
