@@ -13,8 +13,9 @@ import threading
 
 import mpirun
 
-REPORT = re.compile(r"MPI_COMM_WORLD: rank (\d+) has waited for 1 s.* in allreduce of 4 bytes")
-TIMEOUT = 150
+REPORT = re.compile(r"MPI_COMM_WORLD: rank \d+: allreduce of 4 bytes .*, collective 2 of this "
+                    r"group, has not gone on for 1 s: it waits for rank 1\.")
+TIMEOUT = 90
 
 
 def run(launcher, ranks, program, how):
@@ -42,6 +43,7 @@ def check(checks, launcher, ranks, program, how):
     status, output = run(launcher, ranks, program, how)
     what = f"{ranks} ranks, {how}: status {status}\n{output}"
     checks.expect(status == 0 and output.count(": right") == ranks, what)
+    # On a busy machine the ranks may wait so long in the first collective, too, or the others.
     checks.expect(len(REPORT.findall(output)) == 1, f"not one report: {what}")
     late = re.search(r"late process (\d+)", output)
     checks.expect(late and f"it was not called by rank 1 (process {late[1]};" in output,

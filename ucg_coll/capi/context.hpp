@@ -293,14 +293,15 @@ class Context {
     /// Makes progress on all busy groups and on UCX, and calls one operator that any thread may
     /// call, if one is due. Returns how many things happened. The caller holds no lock.
     unsigned progress(Busy busy);
-    /// Makes progress once in several calls, for a caller that asks for the end of one collective:
-    /// the peers that it waits for may wait for another group. The caller holds no lock.
+    /// Makes progress once in several calls, for a caller that looks after one collective: the
+    /// peers that it waits for may wait for another group. It calls no callbacks: the caller may
+    /// have a lock that they take. The caller holds no lock of the library's.
     void progress_at_times() {
-        constexpr unsigned kCallsPerProgress = 16;
-        const unsigned calls = tests_.load(std::memory_order_relaxed) + 1;
-        tests_.store(calls, std::memory_order_relaxed); // A lost count does no harm.
+        constexpr unsigned kCallsPerProgress = 8;
+        const unsigned calls = single_calls_.load(std::memory_order_relaxed) + 1;
+        single_calls_.store(calls, std::memory_order_relaxed); // A lost count does no harm.
         if (calls % kCallsPerProgress == 0) {
-            progress(Busy::skip); // No callbacks: the caller may have a lock that they take.
+            progress(Busy::skip);
         }
     }
     /// Adds the end of a posted collective. The caller holds the lock of the list of groups.
@@ -351,14 +352,15 @@ class Context {
     /// Lets the host make progress on its messages alone. Returns how many things happened.
     unsigned host_messages() { return drive_host(UCG_PROGRESS_FLAG_MESSAGES); }
     /// Makes progress at the end of a call: lets the host do so, on its messages and on everything
-    /// by turns, and looks after all groups that are busy. In each call while the host has
-    /// messages, else in each eighth. The caller holds no lock.
+    /// by turns, in each call while there are messages, else in each eighth; and looks after other
+    /// groups, in each eighth of these. The caller holds no lock.
     void progress_at_end() {
         const unsigned rests = host_rests_.load(std::memory_order_relaxed);
         unsigned next = rests - 1;
         if (rests % kHostRest == 0) {
-            progress(Busy::skip);
-            call_back();
+            if (served_.load(std::memory_order_relaxed) > 0) [[unlikely]] {
+                progress_at_times();
+            }
             if (rests == 0) {
                 next = host_messages() > 0 ? kHostBusy : 2 * kHostRest - 1;
             } else {
@@ -425,7 +427,7 @@ class Context {
     void* host_progress_arg_ = nullptr;
     /// Calls that end before the host is driven for its messages; halfway it is driven as a whole.
     std::atomic<unsigned> host_rests_ = 0;
-    std::atomic<unsigned> tests_ = 0; ///< Calls of progress_at_times().
+    std::atomic<unsigned> single_calls_ = 0; ///< Calls of progress_at_times().
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;
     CpuLoad host_load_;
@@ -456,6 +458,8 @@ class Context {
     std::size_t staging_groups_ = 0;          ///< Groups that have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_; ///< Written under maker() as well.
     std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads that sleep. Read under any lock.
+    /// What progress() serves: the groups of busy_, and UCX if there is one. Read under any lock.
+    std::atomic<std::size_t> served_ = 0;
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.

@@ -1,6 +1,9 @@
 #include "ucg_coll/capi/group.hpp"
 
+#include <algorithm>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "ucg_coll/capi/guard.hpp"
@@ -158,33 +161,45 @@ void Group::tell_ends() {
     }
 }
 
+bool Group::is_stalled(std::chrono::nanoseconds now) {
+    engine::Execution* const oldest = engine_->oldest();
+    return oldest == nullptr ? stall_watch_.is_due(std::nullopt, {}, now)
+                             : stall_watch_.is_due(oldest->sequence(), oldest->how_far(), now);
+}
+
+/// A report takes memory. Without it the rank waits on as if nothing had been said.
+void Group::report_stall() {
+    try {
+        tell_stall(*engine_->oldest());
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 /// Of the ranks of a host the first one reports, since all would say the same of the others. One
 /// that awaits ranks of other hosts does so, too: only the ranks that await them know of these.
-void Group::report_stall() {
-    engine::Execution& oldest = *engine_->oldest();
-    const CachedPlan* const plan = plans_->plan_of(oldest.program());
+void Group::tell_stall(engine::Execution& stalled) {
+    const CachedPlan* const plan = plans_->plan_of(stalled.program());
     UCG_ASSERT(plan != nullptr);
-    const topo::Placement& placement = planner_->placement();
     StalledCall call = {.group = name_,
                         .rank = rank_,
                         .collective = plan->request().collective,
                         .bytes = plan::uniform_bytes(plan->request()),
                         .algorithm = plan->algorithm(),
-                        .number = oldest.sequence() + 1,
+                        .number = stalled.sequence() + 1,
                         .patience = stall_watch_.patience(),
-                        .awaited = oldest.awaited(),
+                        .awaited = stalled.awaited(),
                         .peers = {}};
-    bool reports = true;
     if (shm_ != nullptr) {
+        const topo::Placement& placement = planner_->placement();
+        const bool beyond = std::any_of(call.awaited.begin(), call.awaited.end(), [&](Rank rank) {
+            return placement.host(rank) != placement.host(rank_);
+        });
+        if (!shm_->is_first_to_report({call.number, call.collective}, beyond)) {
+            return;
+        }
         call.peers = shm_->calls_of_peers();
-        reports = shm_->is_first_to_report({call.number, call.collective}) ||
-                  std::any_of(call.awaited.begin(), call.awaited.end(), [&](Rank rank) {
-                      return placement.host(rank) != placement.host(rank_);
-                  });
     }
-    if (reports) {
-        log(LogLevel::warn, "{}", report_of(call));
-    }
+    log(LogLevel::warn, "{}", report_of(call));
 }
 
 ucg_request& Group::spare_request() {

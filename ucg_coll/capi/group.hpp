@@ -172,7 +172,7 @@ class Group {
     /// Reports the oldest collective in progress if it has not gone on for long. To be called every
     /// StallWatch::kInterval, or more often; `now` is by the steady clock.
     void watch(std::chrono::nanoseconds now) {
-        if (stall_watch_.is_due(engine_->oldest(), now)) {
+        if (stall_watch_.looks(now) && is_stalled(now)) {
             report_stall();
         }
     }
@@ -282,7 +282,9 @@ class Group {
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
     void tell_ends();
+    bool is_stalled(std::chrono::nanoseconds now);
     void report_stall();
+    void tell_stall(engine::Execution& stalled);
     bool find_whether_choice_changes(graph::Collective type);
     bool mean_block_matters();
     bool rooms_matter();

@@ -1,6 +1,8 @@
 #include "ucg_coll/capi/stall.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace ucg::capi {
 namespace {
@@ -70,18 +72,14 @@ std::string other_calls(const StalledCall& call) {
 
 } // namespace
 
-bool StallWatch::is_due(const engine::Execution* oldest, std::chrono::nanoseconds now) {
-    if (!patience_.has_value() || oldest == nullptr) {
-        sequence_.reset();
-        return false;
-    }
-    const graph::Position position =
-        oldest->helps() ? graph::Position() : oldest->position(); // Helped ones have no steps.
-    if (sequence_ != oldest->sequence() || position_ != position) {
-        sequence_ = oldest->sequence();
-        position_ = position;
+bool StallWatch::is_due(std::optional<std::uint32_t> sequence,
+                        const engine::Execution::Progress& progress, std::chrono::nanoseconds now) {
+    const bool gap = now - std::exchange(looked_, now) > kGapMax;
+    if (!sequence.has_value() || sequence_ != sequence || progress_ != progress || gap) {
+        told_ = told_ && sequence_ == sequence && sequence.has_value();
+        sequence_ = sequence;
+        progress_ = progress;
         since_ = now;
-        told_ = false;
         return false;
     }
     const bool due = !told_ && now - since_ >= *patience_;
@@ -91,13 +89,13 @@ bool StallWatch::is_due(const engine::Execution* oldest, std::chrono::nanosecond
 
 std::string report_of(const StalledCall& call) {
     const std::string awaited =
-        call.awaited.empty()
-            ? ""
-            : fmt::format(" for {}", listed(call.awaited, [](Rank rank) { return rank; }));
-    return fmt::format("{}: rank {} has waited for {} s{} in {} of {} bytes ({}), collective {} of "
-                       "this group.{}{}",
-                       call.group, call.rank, call.patience.count(), awaited,
-                       graph::name(call.collective), call.bytes, call.algorithm, call.number,
+        call.awaited.empty() ? ""
+                             : fmt::format(": it waits for {}",
+                                           listed(call.awaited, [](Rank rank) { return rank; }));
+    return fmt::format("{}: rank {}: {} of {} bytes ({}), collective {} of this group, has not "
+                       "gone on for {} s{}.{}{}",
+                       call.group, call.rank, graph::name(call.collective), call.bytes,
+                       call.algorithm, call.number, call.patience.count(), awaited,
                        absent_ranks(call), other_calls(call));
 }
 

@@ -16,28 +16,39 @@
 
 namespace ucg::capi {
 
-/// Finds collectives that stay at one step for very long. The caller has the group's lock.
+/// Finds collectives that do not go on. The caller has the group's lock.
 class StallWatch {
   public:
-    /// How often it is to be asked, at least, while something is in progress.
+    /// How often a rank that waits is to ask, at least.
     static constexpr std::chrono::nanoseconds kInterval = std::chrono::seconds(1);
 
-    /// `patience` is how long a step may take; empty: for ever.
+    /// `patience` is how long a collective may stay as it is; empty: for ever.
     explicit StallWatch(std::optional<std::chrono::seconds> patience) : patience_(patience) {}
 
     bool watches() const { return patience_.has_value(); }
     std::chrono::seconds patience() const { return *patience_; }
-    /// Returns true once for each step of a collective at which it is found `patience` apart.
-    /// `oldest` is the group's oldest collective in progress; null if there is none. `now` is by
-    /// the steady clock.
-    bool is_due(const engine::Execution* oldest, std::chrono::nanoseconds now);
+    /// Returns whether is_due() would look: at most twice each kInterval.
+    bool looks(std::chrono::nanoseconds now) const {
+        return patience_.has_value() && now - looked_ >= kInterval / 2;
+    }
+    /// Returns true once for each collective in progress that has not gone on for `patience`, while
+    /// this was asked all the time: a program that computes meanwhile, or a job that is stopped,
+    /// does not wait. `sequence` is the number of the group's oldest collective in progress, empty
+    /// if there is none, and `progress` how far it is. `now` is by the steady clock, later each
+    /// time.
+    bool is_due(std::optional<std::uint32_t> sequence, const engine::Execution::Progress& progress,
+                std::chrono::nanoseconds now);
 
   private:
+    /// If it was not asked for so long, nobody waited.
+    static constexpr std::chrono::nanoseconds kGapMax = 5 * kInterval;
+
     std::optional<std::chrono::seconds> patience_;
     std::optional<std::uint32_t> sequence_; ///< Of the collective that was the oldest last time,
-    graph::Position position_;              ///< and where it was,
-    std::chrono::nanoseconds since_{};      ///< when it was found there first,
+    engine::Execution::Progress progress_;  ///< how far it was,
+    std::chrono::nanoseconds since_{};      ///< since when,
     bool told_ = false;                     ///< and whether that was reported.
+    std::chrono::nanoseconds looked_{};
 };
 
 /// What a report says. It owns nothing.

@@ -344,16 +344,13 @@ void Execution::advance() {
     at_.step = static_cast<std::uint32_t>(at - steps);
 }
 
-std::vector<Rank> Execution::awaited() {
-    std::vector<Rank> ranks;
-    if (state_ != ExecutionState::running || helps()) {
-        return ranks;
-    }
+template <typename Visit>
+void Execution::for_each_posted(Visit visit) {
     const auto look = [&](std::uint32_t slot) {
         const auto state = static_cast<MessageState>(
             transport::shared_state(slots_[slot]).load(std::memory_order_acquire));
         if (state == MessageState::posted) {
-            ranks.push_back(slots_[slot].peer);
+            visit(slots_[slot]);
         }
     };
     const Step& step = program_.lowered.steps[at_.step];
@@ -363,9 +360,29 @@ std::vector<Rank> Execution::awaited() {
     if (step.kind == StepKind::reduce_parts) {
         look(program_.lowered.messages[step.message].slot_at(at_.iteration));
     }
+}
+
+Execution::Progress Execution::how_far() {
+    if (helps()) {
+        return {{}, helped_->how_far()};
+    }
+    Progress progress = {at_, flag_slots_seen_};
+    for_each_posted([&](const Message& message) { progress.left += 1 + message.taken; });
+    return progress;
+}
+
+std::vector<Rank> Execution::awaited() {
+    std::vector<Rank> ranks;
+    if (state_ != ExecutionState::running || helps()) {
+        return ranks;
+    }
+    for_each_posted([&](const Message& message) { ranks.push_back(message.peer); });
+    const Step& step = program_.lowered.steps[at_.step];
     for (const graph::FlagSlotRead& read :
          unseen(std::max(step.flag_slots_until, flag_slots_seen_))) {
-        ranks.push_back(read.owner);
+        if (program_.flag_slots->shared(exchange_.sequence, read.owner, read.bytes) == nullptr) {
+            ranks.push_back(read.owner);
+        }
     }
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());

@@ -51,8 +51,13 @@ class Execution {
     const Reduction& reduction() const { return reduction_; }
     /// Returns the number of the latest start among those of the engine, from 0, modulo 2^32.
     std::uint32_t sequence() const { return sequence_; }
-    /// Returns the step that is to be issued next. REQUIRES: running.
-    const graph::Position& position() const { return at_; }
+    /// How far a run is: different once it has gone on, but for the bytes of single messages.
+    struct Progress {
+        graph::Position position; ///< The step that is to be issued next.
+        std::uint64_t left = 0;   ///< What that step still awaits, or has taken; units and parts.
+        bool operator==(const Progress&) const = default;
+    };
+    Progress how_far();
     /// Returns the ranks, rising and each once, without whose messages or shares the next step
     /// cannot be issued. Empty if it waits for something else: for the end of an earlier
     /// collective, an operator of the program, room, or units of a collective whose ranks help one
@@ -99,6 +104,9 @@ class Execution {
         void operator()(std::byte* memory) const;
     };
 
+    /// Calls visit(Message&) for each message for which the next step waits.
+    template <typename Visit>
+    void for_each_posted(Visit visit);
     void lay_out_scratch();
     void begin_helped();
     /// Does at most one unit of a helped collective. Returns whether it did one.

@@ -129,6 +129,7 @@ HelpedRun::Outcome HelpedRun::advance() {
         case Help::State::over:
             over_[i] = true;
             --left_;
+            ++events_;
             break;
         case Help::State::ready:
             if (const auto unit = help.take(part, call_.sequence)) {
@@ -156,6 +157,7 @@ HelpedRun::Outcome HelpedRun::go_on() {
     if (do_unit() == Help::Copied::later) [[unlikely]] {
         return Outcome::waits;
     }
+    ++events_;
     program_.help->unit_done(program_.parts[unit_->part], call_.sequence);
     unit_.reset();
     return Outcome::did_unit;

@@ -65,6 +65,9 @@ class HelpedRun {
     /// Does at most one unit of any part that names this rank.
     Outcome advance();
 
+    /// Returns a number that changes with every unit that this rank does and every part that ends.
+    std::uint64_t how_far() const { return events_; }
+
   private:
     /// Memory that peers are given in place of a buffer of the caller that they do not reach.
     struct StandIn {
@@ -99,6 +102,7 @@ class HelpedRun {
     Call call_;
     std::vector<bool> over_;                 ///< By part: whether it is over.
     std::size_t left_ = 0;                   ///< How many parts are not over.
+    std::uint64_t events_ = 0;               ///< Units that this rank has done, and ended parts.
     std::optional<Unit> unit_;               ///< The unit that this rank does, if any.
     std::vector<const std::byte*> pointers_; ///< Where the operands of the unit's op are.
     std::unique_ptr<std::byte[]> room_;

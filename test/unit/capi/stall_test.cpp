@@ -1,4 +1,7 @@
 // What a report of a collective that does not end says.
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +26,9 @@ StalledCall eighth_bcast() {
             .peers = {}};
 }
 
-constexpr const char* kStart = "MPI_COMM_WORLD: rank 2 has waited for 600 s for rank 0 in bcast of "
-                               "64 bytes (knomial), collective 8 of this group.";
+constexpr const char* kStart =
+    "MPI_COMM_WORLD: rank 2: bcast of 64 bytes (knomial), collective 8 of "
+    "this group, has not gone on for 600 s: it waits for rank 0.";
 
 } // namespace
 
@@ -32,12 +36,12 @@ TEST_CASE("stall: a rank without others on its host names those for which it wai
     StalledCall call = eighth_bcast();
     CHECK(report_of(call) == kStart);
     call.awaited = {};
-    CHECK(report_of(call) == "MPI_COMM_WORLD: rank 2 has waited for 600 s in bcast of 64 bytes "
-                             "(knomial), collective 8 of this group.");
+    CHECK(report_of(call) == "MPI_COMM_WORLD: rank 2: bcast of 64 bytes (knomial), collective 8 of "
+                             "this group, has not gone on for 600 s.");
     call.awaited = {0, 1, 3};
-    CHECK(report_of(call).find("for ranks 0, 1 and 3 in bcast") != std::string::npos);
+    CHECK(report_of(call).find("waits for ranks 0, 1 and 3.") != std::string::npos);
     call.awaited = {0, 1, 3, 4, 5, 6, 7, 8, 9, 10};
-    CHECK(report_of(call).find("for ranks 0, 1, 3, 4, 5, 6, 7, 8 and 2 more in") !=
+    CHECK(report_of(call).find("waits for ranks 0, 1, 3, 4, 5, 6, 7, 8 and 2 more.") !=
           std::string::npos);
 }
 
@@ -71,11 +75,49 @@ TEST_CASE("stall: numbers of collectives wrap around", "[capi]") {
           std::string::npos);
 }
 
-TEST_CASE("stall: nothing in progress is never due", "[capi]") {
+TEST_CASE("stall: a collective is due once it has stayed as it is for the patience", "[capi]") {
     using std::chrono::seconds;
-    ucg::capi::StallWatch watch{seconds(1)};
-    CHECK_FALSE(watch.is_due(nullptr, seconds(1)));
-    CHECK_FALSE(watch.is_due(nullptr, seconds(100)));
-    CHECK(watch.watches());
-    CHECK_FALSE(ucg::capi::StallWatch(std::nullopt).watches());
+    using Progress = ucg::engine::Execution::Progress;
+    constexpr seconds kPatience(10);
+    const Progress start = {{}, 3};
+    const Progress further = {{}, 2};
+    ucg::capi::StallWatch watch(kPatience);
+    seconds now(1000);
+    /// Asks every second; returns after how many seconds it is due, 0 if not within 30.
+    const auto due_after = [&](std::optional<std::uint32_t> sequence, const Progress& progress) {
+        for (int second = 1; second <= 30; ++second) {
+            now += seconds(1);
+            if (watch.is_due(sequence, progress, now)) {
+                return second;
+            }
+        }
+        return 0;
+    };
+    CHECK(due_after(std::nullopt, {}) == 0);
+    CHECK(due_after(7, start) == 11);
+    CHECK(due_after(7, start) == 0);   // Only once,
+    CHECK(due_after(7, further) == 0); // for each collective.
+    CHECK(due_after(8, start) == 11);
+    CHECK(due_after(9, start) == 11);
+
+    SECTION("it has gone on") {
+        for (int i = 0; i < 40; ++i) {
+            now += seconds(1);
+            CHECK_FALSE(watch.is_due(10, {{}, static_cast<std::uint64_t>(i / 8)}, now));
+        }
+    }
+    SECTION("nobody asked for a while, as in a program that computes") {
+        CHECK_FALSE(watch.is_due(10, start, now += seconds(1)));
+        CHECK_FALSE(watch.is_due(10, start, now += seconds(5)));
+        CHECK_FALSE(watch.is_due(10, start, now += seconds(1000)));
+        CHECK(due_after(10, start) == 10);
+    }
+    SECTION("how often it looks") {
+        CHECK_FALSE(watch.looks(now));
+        CHECK(watch.looks(now + seconds(1)));
+        CHECK(watch.watches());
+        const ucg::capi::StallWatch never(std::nullopt);
+        CHECK_FALSE(never.watches());
+        CHECK_FALSE(never.looks(now + seconds(1)));
+    }
 }

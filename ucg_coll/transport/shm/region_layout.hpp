@@ -64,8 +64,9 @@ struct CallsSoFar {
 struct alignas(kCacheLine) CallCount {
     std::atomic<std::uint64_t> latest; ///< CallsSoFar::word()
     /// Of the host's first rank: CallsSoFar::word() of the collective that a rank of the host has
-    /// reported last.
+    /// reported last, and that one has reported last which awaits ranks of other hosts.
     std::atomic<std::uint64_t> reported;
+    std::atomic<std::uint64_t> reported_beyond;
 };
 static_assert(sizeof(CallCount) == kCacheLine);
 

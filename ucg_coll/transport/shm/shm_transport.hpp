@@ -243,9 +243,10 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     };
     /// Returns what the other ranks of the host have told, in rank order. REQUIRES: connected.
     std::vector<PeerCalls> calls_of_peers() const;
-    /// Returns true for one rank of the host, the first that asks, for each collective, which is
-    /// given as the CallsSoFar of a rank that has started it last. REQUIRES: connected.
-    bool is_first_to_report(const CallsSoFar& call) const;
+    /// Returns true for the first rank of the host that asks, for each collective, which is given
+    /// as the CallsSoFar of a rank that has started it last; also for the first that asks with
+    /// `beyond`, if another one was first. REQUIRES: connected.
+    bool is_first_to_report(const CallsSoFar& call, bool beyond) const;
 
     const shm::RingShape& shape() const { return shape_; }
     std::uint64_t region_bytes() const { return lines_.bytes() + pairs_.bytes(); }

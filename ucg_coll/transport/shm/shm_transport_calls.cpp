@@ -15,9 +15,13 @@ std::vector<ShmTransport::PeerCalls> ShmTransport::calls_of_peers() const {
     return peers;
 }
 
-bool ShmTransport::is_first_to_report(const CallsSoFar& call) const {
-    const std::uint64_t word = call.word();
-    return sites_.front().call_count().reported.exchange(word, std::memory_order_relaxed) != word;
+bool ShmTransport::is_first_to_report(const CallsSoFar& call, bool beyond) const {
+    CallCount& count = sites_.front().call_count();
+    const auto is_first = [&](std::atomic<std::uint64_t>& reported) {
+        return reported.exchange(call.word(), std::memory_order_relaxed) != call.word();
+    };
+    const bool first = is_first(count.reported);
+    return (beyond && is_first(count.reported_beyond)) || first;
 }
 
 } // namespace ucg::transport
