@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "shm/copy.hpp"
+#include "shm/copy_pace.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/copy.hpp"
 
@@ -209,7 +210,12 @@ class FlagSlotWriter {
         if (bytes <= kFlagSlotInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            copy_bytes(buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_, data, bytes);
+            std::byte* const buffer = buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_;
+            if (bytes < kPacedBytesMin) {
+                copy_bytes(buffer, data, bytes);
+            } else {
+                copy_at_pace(pace_, buffer, data, bytes);
+            }
         }
         publish_sequence(slot, sequence, stamp, bytes);
     }
@@ -253,6 +259,8 @@ class FlagSlotWriter {
 
   private:
     static constexpr std::uint32_t kStoresPerFlagSlot = 4;
+    /// Copies before the ways of copying are compared first: all buffers have their pages then.
+    static constexpr std::uint32_t kFirstComparison = 256;
     static constexpr std::uint64_t kPageLeast = 4096; ///< Bytes of the shortest page there is.
 
     bool fits(std::uint64_t sequence, std::uint64_t done) const {
@@ -308,6 +316,7 @@ class FlagSlotWriter {
     bool at_once_ = true;
     std::uint64_t done_ = 0;
     std::uint64_t stored_ = 0; ///< What the peers see of done_.
+    CopyPace pace_{kFirstComparison};
 };
 
 /// A reader's end of one peer's flag slot.

@@ -248,7 +248,7 @@ class RingSender {
             copy_short(slot.payload.data(), data + moved, length);
         } else {
             std::byte* const buffer = buffers_ + shape_.buffer_offset(place(), length);
-            if (length <= kPageBytes) {
+            if (length < kPacedBytesMin) {
                 copy_bytes(buffer, data + moved, length);
             } else {
                 copy_at_pace(pace_, buffer, data + moved, length);

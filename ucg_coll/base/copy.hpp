@@ -35,9 +35,12 @@ void copy_little_above(std::byte* target, const std::byte* source, std::size_t b
 inline void copy_bytes(std::byte* target, const std::byte* source, std::size_t bytes) {
     if (bytes > kStringsMin && lies_little_above(target, source)) [[unlikely]] {
         copy_little_above(target, source, bytes);
-    } else {
-        std::memcpy(target, source, bytes);
+        return;
     }
+    // Where GCC sees that the length is less than some KiB it makes a loop of 8 bytes instead of a
+    // call, which takes 20 ns longer than the C library for 1 KiB.
+    asm("" : "+r"(bytes));
+    std::memcpy(target, source, bytes);
 }
 
 } // namespace ucg

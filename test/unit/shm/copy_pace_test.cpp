@@ -69,6 +69,14 @@ TEST_CASE("shm/copy_pace: one slow copy changes nothing", "[shm]") {
     CHECK(pace.way() == Way::ordinary);
 }
 
+TEST_CASE("shm/copy_pace: the first comparison may come earlier", "[shm]") {
+    CopyPace pace(256);
+    copy(pace, 255, {0.45, 0.04});
+    CHECK(pace.timed());
+    copy(pace, 200, {0.45, 0.04});
+    CHECK(pace.way() == Way::streaming);
+}
+
 TEST_CASE("shm/copy_pace: looking costs little", "[shm]") {
     CopyPace pace;
     copy(pace, 10000, {0.02, 0.03});

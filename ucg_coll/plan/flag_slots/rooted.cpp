@@ -58,9 +58,10 @@ graph::Schedule build_bcast(const Facts& facts, const graph::Request& request, R
 double flag_slots_allgather_ns(const Facts& facts, const graph::Request& request) {
     graph::Request scatter = request;
     scatter.bytes = bcast_block_bytes(request.rank_count, request.bytes);
-    const double share_ns = cost::copy_ns(facts.profile.memory, request.bytes);
+    const std::uint64_t shared_bytes = request.bytes - scatter.bytes; // The root keeps a block.
+    const double share_ns = cost::copy_ns(facts.profile.memory, shared_bytes);
     return after_scatter_ns(request.rank_count, request.bytes,
-                            from_root_ns(facts, scatter, request.bytes), share_ns,
+                            from_root_ns(facts, scatter, shared_bytes), share_ns,
                             bcast_allgather_ns(facts, request));
 }
 
@@ -112,8 +113,13 @@ std::uint64_t all_of(const graph::Request& request) {
     return request.bytes * static_cast<std::uint64_t>(request.rank_count);
 }
 
+Rank scattered_blocks(const graph::Request& request) {
+    return scattered_by_flag_slots(request.root, request.rank_count).count;
+}
+
 double scatter_ns(const Facts& facts, const graph::Request& request) {
-    return from_root_ns(facts, request, all_of(request));
+    return from_root_ns(facts, request,
+                        request.bytes * static_cast<std::uint64_t>(scattered_blocks(request)));
 }
 
 graph::Schedule build_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
