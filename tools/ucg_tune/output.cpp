@@ -82,7 +82,7 @@ Status refuse_foreign(const ExistingProfile& existing, const std::string& output
 
 Status write_results(const std::string& path, const std::string& profile, const std::string& report,
                      bool silent) {
-    const Status written = path.empty() ? Status() : write_output(path, profile);
+    Status written = path.empty() ? Status() : write_output(path, profile);
     if (path == "-") {
         return written;
     }
