@@ -1,8 +1,10 @@
 // Progress looks only at groups that have something in progress, however many groups there are.
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -56,35 +58,51 @@ std::string use_groups(ThreadRank& me, ucg_context_h context,
 
 } // namespace
 
+namespace {
+
+/// Makes so many groups of all ranks, which share memory, with these settings on each rank, and
+/// calls `use(me, context, groups)`. Returns what was wrong.
+template <typename Use>
+std::string run_with_groups(unsigned ranks, std::size_t count,
+                            std::initializer_list<std::pair<const char*, const char*>> settings,
+                            Use use) {
+    return run_thread_ranks(ranks, [&](ThreadRank& me) -> std::string {
+        ucg_config_h config = nullptr;
+        ucg_config_read(&config);
+        ucg_config_modify(config, "TLS", "shm");
+        for (const auto& [variable, value] : settings) {
+            ucg_config_modify(config, variable, value);
+        }
+        ucg_context_h context = nullptr;
+        ucg_context_create(nullptr, config, &context);
+        ucg_config_release(config);
+        std::vector<ucg_group_h> groups(count);
+        const ucg_group_params_t params = me.group_params();
+        std::string complaint;
+        for (ucg_group_h& group : groups) {
+            if (ucg_group_create(context, &params, &group) != UCG_OK) {
+                complaint = "no group";
+            }
+        }
+        if (complaint.empty()) {
+            complaint = use(me, context, groups);
+        }
+        me.meeting->wait();
+        for (ucg_group_h group : groups) {
+            if (group != nullptr) {
+                ucg_group_destroy(group);
+            }
+        }
+        ucg_context_destroy(context);
+        return complaint;
+    });
+}
+
+} // namespace
+
 TEST_CASE("capi: only groups with something in progress are looked at",
           "[capi][nonblocking][shm]") {
-    CHECK(run_thread_ranks(2, [](ThreadRank& me) -> std::string {
-              ucg_config_h config = nullptr;
-              ucg_config_read(&config);
-              ucg_config_modify(config, "TLS", "shm");
-              ucg_context_h context = nullptr;
-              ucg_context_create(nullptr, config, &context);
-              ucg_config_release(config);
-              std::vector<ucg_group_h> groups(kGroups);
-              const ucg_group_params_t params = me.group_params();
-              std::string complaint;
-              for (ucg_group_h& group : groups) {
-                  if (ucg_group_create(context, &params, &group) != UCG_OK) {
-                      complaint = "no group";
-                  }
-              }
-              if (complaint.empty()) {
-                  complaint = use_groups(me, context, groups);
-              }
-              me.meeting->wait();
-              for (ucg_group_h group : groups) {
-                  if (group != nullptr) {
-                      ucg_group_destroy(group);
-                  }
-              }
-              ucg_context_destroy(context);
-              return complaint;
-          }) == "");
+    CHECK(run_with_groups(2, kGroups, {}, use_groups) == "");
 }
 
 namespace {
@@ -147,32 +165,8 @@ std::string pass_on_meanwhile(ThreadRank& me, ucg_group_h first, ucg_group_h sec
 
 TEST_CASE("capi: who tests one collective passes on what others owe to peers",
           "[capi][nonblocking][shm]") {
-    CHECK(run_thread_ranks(3, [](ThreadRank& me) -> std::string {
-              ucg_config_h config = nullptr;
-              ucg_config_read(&config);
-              ucg_config_modify(config, "TLS", "shm");
-              ucg_config_modify(config, "BCAST", "chain");
-              ucg_config_modify(config, "HELP", "never");
-              ucg_context_h context = nullptr;
-              ucg_context_create(nullptr, config, &context);
-              ucg_config_release(config);
-              ucg_group_h groups[2] = {};
-              const ucg_group_params_t params = me.group_params();
-              std::string complaint;
-              for (ucg_group_h& group : groups) {
-                  if (ucg_group_create(context, &params, &group) != UCG_OK) {
-                      complaint = "no group";
-                  }
-              }
-              complaint =
-                  complaint.empty() ? pass_on_meanwhile(me, groups[0], groups[1]) : complaint;
-              me.meeting->wait();
-              for (ucg_group_h group : groups) {
-                  if (group != nullptr) {
-                      ucg_group_destroy(group);
-                  }
-              }
-              ucg_context_destroy(context);
-              return complaint;
-          }) == "");
+    const auto use = [](ThreadRank& me, ucg_context_h, const std::vector<ucg_group_h>& groups) {
+        return pass_on_meanwhile(me, groups[0], groups[1]);
+    };
+    CHECK(run_with_groups(3, 2, {{"BCAST", "chain"}, {"HELP", "never"}}, use) == "");
 }

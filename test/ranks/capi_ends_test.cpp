@@ -4,11 +4,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <sched.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
+#include "test/ranks/capi_add_up.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
 #include "test/support/forked_group.hpp"
@@ -36,30 +36,7 @@ constexpr Wait kWaits[] = {{1, "y", "never", true},   {1, "n", "never", false},
                            {200'000, "y", "0", true}, {200'000, "n", "never", true}};
 
 ucg_status_t add_up(const ForkedGroup& library, const Wait& wait) {
-    std::vector<std::int64_t> in(wait.count, 1);
-    std::vector<std::int64_t> out(wait.count);
-    ucg_coll_params_t params = {};
-    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-    params.type = UCG_COLL_ALLREDUCE;
-    params.count = wait.count;
-    params.element_bytes = sizeof(std::int64_t);
-    params.datatype = UCG_DT_INT64;
-    params.op = UCG_OP_SUM;
-    params.send_buffer = in.data();
-    params.recv_buffer = out.data();
-    if (wait.blocks) {
-        return ucg_coll_run(library.group, &params);
-    }
-    ucg_coll_h call = nullptr;
-    ucg_status_t status = ucg_coll_init(library.group, &params, &call);
-    if (status == UCG_OK) {
-        status = ucg_coll_start(call);
-    }
-    while (status == UCG_INPROGRESS) {
-        sched_yield();
-        status = ucg_coll_test(call);
-    }
-    return status;
+    return ucg::test::add_up(library.group, wait.count, wait.blocks);
 }
 
 } // namespace

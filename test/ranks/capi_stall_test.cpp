@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "test/ranks/capi_add_up.hpp"
 #include "test/support/catch.hpp"
 #include "test/support/fork_ranks.hpp"
 #include "test/support/forked_group.hpp"
@@ -36,29 +37,7 @@ constexpr Wait kWaits[] = {{1, "never", true},
                            {200'000, "never", false}};
 
 ucg_status_t add_up(const ForkedGroup& library, const Wait& wait) {
-    std::vector<std::int64_t> in(wait.count, 1);
-    std::vector<std::int64_t> out(wait.count);
-    ucg_coll_params_t params = {};
-    params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE;
-    params.type = UCG_COLL_ALLREDUCE;
-    params.count = wait.count;
-    params.element_bytes = sizeof(std::int64_t);
-    params.datatype = UCG_DT_INT64;
-    params.op = UCG_OP_SUM;
-    params.send_buffer = in.data();
-    params.recv_buffer = out.data();
-    if (wait.blocks) {
-        return ucg_coll_run(library.group, &params);
-    }
-    ucg_coll_h call = nullptr;
-    ucg_status_t status = ucg_coll_init(library.group, &params, &call);
-    for (status = status == UCG_OK ? ucg_coll_start(call) : status; status == UCG_INPROGRESS;) {
-        status = ucg_coll_test(call);
-    }
-    if (call != nullptr) {
-        ucg_coll_free(call);
-    }
-    return status;
+    return ucg::test::add_up(library.group, wait.count, wait.blocks);
 }
 
 /// The file in which all ranks write what they have to say.

@@ -274,8 +274,9 @@ class Group {
     Group(Context& context, const GroupParams& params, WiredGroup& wired);
     void start_looking(Collective& collective, std::uint32_t looks) {
         ++started_[static_cast<std::size_t>(collective.type)];
-        const transport::CallsSoFar calls = {engine_->started() + 1, collective.type};
-        latest_call_->store(calls.word(), std::memory_order_relaxed);
+        const std::uint64_t calls = latest_call_->load(std::memory_order_relaxed);
+        latest_call_->store(transport::CallsSoFar::next(calls, collective.type),
+                            std::memory_order_relaxed);
         engine_->start(collective.run->execution, looks);
     }
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);

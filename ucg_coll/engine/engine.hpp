@@ -58,8 +58,6 @@ class Engine {
 
     /// Returns the collective that has been in progress for longest; null if nothing is.
     Execution* oldest() const { return first(); }
-    /// Returns how many collectives have been started, modulo 2^32.
-    std::uint32_t started() const { return next_sequence_; }
 
     /// Returns a collective whose operator is due and that is not kept for one thread
     /// (Execution::keep_operator); null if there is none. No other caller gets the same one.

@@ -49,9 +49,13 @@ struct CallsSoFar {
     std::uint32_t started = 0;                           ///< Modulo 2^32.
     graph::Collective last = graph::Collective::barrier; ///< Means nothing if none was started.
 
-    /// Returns both as CallCount has them; the second function is the inverse of the first.
+    /// Returns both as CallCount has them. from() is the inverse.
     std::uint64_t word() const {
         return std::uint64_t{started} << 8U | static_cast<std::uint64_t>(last);
+    }
+    /// Returns the word for one more collective than `word` says, of which `last` is the last.
+    static std::uint64_t next(std::uint64_t word, graph::Collective last) {
+        return ((word | 255U) + 1) | static_cast<std::uint64_t>(last);
     }
     static CallsSoFar from(std::uint64_t word) {
         return {static_cast<std::uint32_t>(word >> 8U),
