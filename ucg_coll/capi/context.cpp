@@ -288,7 +288,6 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
         }
         const std::lock_guard lock(groups_mutex_);
         ucx_ = std::move(*made);
-        ++served_;
     }
     return ucx_.get();
 }
@@ -407,7 +406,7 @@ std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
 void Context::list_busy(Group& group) {
     const std::lock_guard lock(groups_mutex_);
     busy_.push_back(&group);
-    ++served_;
+    ++busy_count_;
     if (sleeping_ > 0) {
         group.sleeping(sleeping_);
         ring();
@@ -426,7 +425,7 @@ void Context::add_sleeping(int threads) {
 void Context::remove(Group& group) {
     const std::lock_guard lock(groups_mutex_);
     group.sleeping(0);
-    served_ -= std::erase(busy_, &group);
+    busy_count_ -= std::erase(busy_, &group);
     --group_count_;
     staging_groups_ -= group.has_staging() ? 1 : 0;
 }
@@ -499,7 +498,7 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
             busy_[i]->sleeping(0);
             busy_[i] = busy_.back();
             busy_.pop_back();
-            --served_;
+            --busy_count_;
         } else {
             ++i;
         }

@@ -358,7 +358,7 @@ class Context {
         const unsigned rests = host_rests_.load(std::memory_order_relaxed);
         unsigned next = rests - 1;
         if (rests % kHostRest == 0) {
-            if (served_.load(std::memory_order_relaxed) > 0) [[unlikely]] {
+            if (busy_count_.load(std::memory_order_relaxed) > 0) [[unlikely]] {
                 progress_at_times();
             }
             if (rests == 0) {
@@ -458,8 +458,7 @@ class Context {
     std::size_t staging_groups_ = 0;          ///< Groups that have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_; ///< Written under maker() as well.
     std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads that sleep. Read under any lock.
-    /// What progress() serves: the groups of busy_, and UCX if there is one. Read under any lock.
-    std::atomic<std::size_t> served_ = 0;
+    std::atomic<std::size_t> busy_count_ = 0; ///< Length of busy_. Read under any lock.
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.

@@ -2,29 +2,11 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <string>
 #include <utility>
 
-#include <ucp/api/ucp.h>
-
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
-
-namespace {
-
-unsigned ucp_polls = 0; ///< How often UCP has been polled.
-
-} // namespace
-
-/// Replaces UCX's function.
-extern "C" __attribute__((visibility("default"))) unsigned
-ucp_worker_progress(ucp_worker_h worker) {
-    ++ucp_polls;
-    static const auto next = reinterpret_cast<decltype(&::ucp_worker_progress)>(
-        ::dlsym(RTLD_NEXT, "ucp_worker_progress"));
-    return next(worker);
-}
 
 using namespace ucg;
 using namespace ucg::transport;
@@ -153,36 +135,6 @@ TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") 
     REQUIRE(worker->interfaces().size() == 1);
     CHECK_FALSE(worker->interfaces()[0].usable);
     CHECK(worker->describe().find("tcp/lo: a message costs") != std::string::npos);
-}
-
-TEST_CASE("ucx worker: UCP is polled less often only while a short lane carries messages",
-          "[ucx]") {
-    constexpr unsigned kCalls = 100;
-    const auto polls_of = [](UcxWorker& worker) {
-        const unsigned before = ucp_polls;
-        for (unsigned i = 0; i < kCalls; ++i) {
-            worker.progress();
-        }
-        return ucp_polls - before;
-    };
-    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
-    CHECK(polls_of(*workers[0]) == kCalls);
-    Words words(workers);
-    REQUIRE(words.exchange());
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-    while (workers[0]->describe().find("tcp/lo open") == std::string::npos &&
-           std::chrono::steady_clock::now() < deadline) {
-        workers[0]->progress();
-        workers[1]->progress();
-    }
-    constexpr unsigned kUntilQuiet = 1000;
-    for (unsigned i = 0; i < kUntilQuiet; ++i) {
-        workers[0]->progress();
-        workers[1]->progress();
-    }
-    CHECK(polls_of(*workers[0]) < kCalls / 2);
-    words.end();
-    close_both(workers);
 }
 
 TEST_CASE("ucx worker: a peer that has left is forgotten, but not that it has left", "[ucx]") {

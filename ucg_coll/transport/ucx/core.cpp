@@ -97,11 +97,9 @@ Core::~Core() {
 
 /// Is UCP to be polled in this call of progress()? To poll it costs as much as the whole short
 /// path. While only the short lane has work, UCP is polled in one of kUcpQuietPeriod calls; once it
-/// has moved something it is polled in every call for a while. Where the short lane cannot have
-/// work, because it leads to no peer and no peer has a ring here, UCP is polled in every call.
+/// has moved something it is polled in every call for a while.
 bool Core::ucp_is_due(unsigned by_lane) {
-    const bool by_ucp_alone = open_lanes_ == 0 && line_peers_.empty();
-    if (!short_lane_ || by_ucp_alone || phase_ != Phase::running) {
+    if (!short_lane_ || phase_ != Phase::running) {
         return true;
     }
     ++turn_;

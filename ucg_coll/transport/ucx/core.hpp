@@ -302,7 +302,6 @@ class Core final : private LaneSink {
     std::uint64_t active_operations_ = 0;
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
-    unsigned open_lanes_ = 0;     ///< Peers with an open lane.
     bool in_progress_ = false;
     bool may_forget_ = false; ///< Some peer may have become one that forget_departed() forgets.
     bool lost_ = false;       ///< Memory ran out, here or in UCX, since fail_all() last ran.

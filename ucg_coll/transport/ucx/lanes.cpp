@@ -85,7 +85,6 @@ void Core::drop_lane(Peer& peer) {
     std::erase_if(lane_errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
     peer.lane.reset();
     peer.lines_key = {};
-    open_lanes_ -= peer.lane_state == LaneState::open ? 1 : 0;
     peer.lane_state = LaneState::none;
 }
 
@@ -127,7 +126,6 @@ void Core::drop_ring(Peer& peer, bool reusable) {
 
 void Core::open_lane(Peer& peer, const std::string& payload) {
     peer.lane_state = LaneState::open;
-    ++open_lanes_;
     peer.lane_bytes_max = short_lane_->message_bytes_max(peer.route);
     if (const Result<LineMemory> memory = unpack_lines(payload)) {
         peer.lines_out = {};
