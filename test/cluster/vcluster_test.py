@@ -4,6 +4,7 @@
 Exits with 77 (skipped, for Meson) where the kernel or the container allows no namespaces.
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -39,13 +40,21 @@ def namespaces_of(pid):
     return {(kind, os.readlink(f"/proc/{pid}/ns/{kind}")) for kind in NAMESPACES}
 
 
+def children_of(pid):
+    """Children of all threads of a process; none where it, or the thread, has ended meanwhile."""
+    children = []
+    with contextlib.suppress(OSError):
+        for path in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+            children += [int(word) for word in path.read_text(encoding="ascii").split()]
+    return children
+
+
 def descendants(pid):
     found, pending = [], [pid]
     while pending:
-        for path in pathlib.Path(f"/proc/{pending.pop()}/task").glob("*/children"):
-            children = [int(word) for word in path.read_text(encoding="ascii").split()]
-            found += children
-            pending += children
+        children = children_of(pending.pop())
+        found += children
+        pending += children
     return found
 
 
