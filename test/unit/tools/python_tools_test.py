@@ -152,20 +152,15 @@ class Options(Case):
         done = run(SUMMARY, self.file("good.dat", "\n".join(lines)))
         self.assertEqual(done.stdout.splitlines()[2:],
                          ["| Some CPU, 2026-01-02, abc1234 | 2, back to back | tuned, ucx | "
-                          "1.00 of 2 |  | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
-        cycles = [lines[0], lines[1].replace("2 ranks, b2b", "4 ranks, cyc"),
-                  lines[2] + " bare us ucg cycle", lines[3] + " 3.0 0.250",
-                  lines[4] + " 3.0 1.000", lines[5] + " 3.0 8.000"]
-        done = run(SUMMARY, self.file("cycles.dat", "\n".join(cycles)))
-        self.assertEqual(done.stdout.splitlines()[2:],
-                         ["| Some CPU, 2026-01-02, abc1234 | 4, in cycles | tuned, ucx | 1.00 of 2 "
-                          "| 0.50 | bcast of 16 KiB 2.00, barrier 0.50 | 1 |"], done.stderr)
+                          "1.00 (1.25) |  | bcast of 16 KiB 2.00, barrier 0.50 | 1 of 2 |"],
+                         done.stderr)
         for wanted, left_out in (("processor, date", 0), ("configurations", 1), ("cell", 2)):
             text = "\n".join(lines[:left_out] + lines[left_out + 1:])
             self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, "bad.dat: no", wanted)
         for number, bad, wanted in (
                 (2, lines[2].replace("ucg/best ", ""), "bad.dat: no column ucg/best"),
                 (3, lines[3].replace("0.500", "fast"), "bad.dat: line 4: expected a ratio"),
+                (3, lines[3].replace("near 3", "near x"), "line 4: expected a number of rounds"),
                 (3, lines[3][:20], "bad.dat: line 4: the line ends before ucg/best")):
             text = "\n".join([*lines[:number], bad, *lines[number + 1:]])
             self.is_told(run(SUMMARY, self.file("bad.dat", text)), 2, wanted)
@@ -175,6 +170,37 @@ class Options(Case):
         self.is_told(run(SUMMARY, self.file("none.dat")), 1, "none.dat", "No such file")
         self.is_told(run(SUMMARY), 2, "FILE")
         self.is_told(run(SUMMARY, "--foo", "x"), 2, "--foo")
+
+    def test_summary_of_whole_cycles(self):
+        head = ["# Some CPU, 2026-01-02, commit abc1234",
+                "# before: load 0 0 0; 3 turns of tuned, ucx, ucg; 4 ranks, cyc",
+                "collective bytes state tuned us ucx us ucg us best ucg/best pairs bare us "
+                "ucg cycle"]
+        cells = ["barrier 0 near 3 1.0 2.0 0.5 tuned 0.500 0.500 +- 4% 3.0 1.336",
+                 "bcast 16384 near 3 1.0 2.0 2.0 tuned 1.200 1.200 +- 4% 3.0 0.500",
+                 "bcast 16384 far 1 1.0 2.0 9.0 tuned 9.000 9.000 +- 4% 3.0 8.000",
+                 "scan 8 near 3 1.0 2.0 2.0 tuned - - 3.0 0.250",
+                 "exscan 8 near 3 1.0 2.0 0.8 tuned 0.800 0.800 +- 4% 3.0 nan",
+                 "gather 8 near 2 1.0 2.0 3.0 tuned 3.000 3.000 +- 4% 3.0 1.000",
+                 "gather 16 near 1 1.0 2.0 1.0 tuned 1.000 1.000 +- 4% 3.0 1.000"]
+
+        def last_fields(lines):
+            done = run(SUMMARY, self.file("cycles.dat", "\n".join(lines)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [field.strip() for field in done.stdout.splitlines()[2].split("|")[4:-1]]
+
+        # The worse of both ratios counts; cells of one or two rounds count apart.
+        self.assertEqual(last_fields(head + cells),
+                         ["1.08 (1.00)", "0.70 (1.00)",
+                          "barrier 1.34 (cycle), bcast of 16 KiB 1.20, exscan of 8 B 0.80",
+                          "2 of 4 (1 of 2)"])
+        # Without a state all cells rest on all rounds.
+        head[2] = head[2].replace(" state", "")
+        cells = [cells[0].replace("near 3 ", ""), cells[5].replace("near 2 ", "")]
+        self.assertEqual(last_fields(head + cells)[2:],
+                         ["gather of 8 B 3.00, barrier 1.34 (cycle)", "2 of 2"])
+        head[1] = head[1].replace("3 turns", "2 turns")
+        self.assertEqual(last_fields(head + cells)[2:], ["", "0 of 0 (2 of 2)"])
 
     def test_a_standard_output_that_is_closed_or_full(self):
         for program, *words in ((VCLUSTER, "status"), (REAL, "--list")):
