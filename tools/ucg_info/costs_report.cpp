@@ -44,6 +44,15 @@ const char* CostsReport::origin(bool measured) const {
     return measured ? "measured" : built_in_.c_str();
 }
 
+std::string CostsReport::looked_for() const {
+    std::string text;
+    for (const capi::LookedFor& file : profile_.looked_for) {
+        text += fmt::format("    {:<21} {}: {}\n", text.empty() ? "looked for" : "", file.path,
+                            file.outcome);
+    }
+    return text;
+}
+
 std::string CostsReport::messages() const {
     std::string measured;
     std::string others;
@@ -84,14 +93,14 @@ std::string CostsReport::text() const {
         return head + fmt::format("  not usable: {}\n", status_.message());
     }
     const cost::MemoryModel& memory = profile_.profile.memory;
-    std::string text = fmt::format("{}  profile        {}\n"
+    std::string text = fmt::format("{}  profile        {}\n{}"
                                    "    caches, reductions    {}\n"
                                    "    waking ranks          {}\n"
                                    "    kernel's copies       {}\n"
                                    "    messages              {}\n"
                                    "{}",
                                    head, profile_.path.empty() ? "no file" : profile_.path,
-                                   origin(tuned()), origin(memory.wake.measured),
+                                   looked_for(), origin(tuned()), origin(memory.wake.measured),
                                    origin(memory.cma.measured), messages(), copies());
     if (!profile_.complaint.empty()) {
         text += fmt::format("  note           {}\n", profile_.complaint);
@@ -103,10 +112,15 @@ std::string CostsReport::text() const {
 
 nlohmann::ordered_json CostsReport::json() const {
     const cost::MemoryModel& memory = profile_.profile.memory;
+    nlohmann::ordered_json looked_for = nlohmann::ordered_json::array();
+    for (const capi::LookedFor& file : profile_.looked_for) {
+        looked_for.push_back({{"path", file.path}, {"outcome", file.outcome}});
+    }
     return {
         {"processor", processor_},
         {"reason", status_.ok() ? "" : status_.message()},
         {"profile", profile_.path},
+        {"profiles_looked_for", looked_for},
         {"built_in", built_in_},
         {"caches_measured", tuned()},
         {"wake_measured", memory.wake.measured},

@@ -22,6 +22,7 @@ class CostsReport {
   private:
     bool tuned() const;
     const char* origin(bool measured) const;
+    std::string looked_for() const;
     std::string messages() const;
     std::string copies() const;
 

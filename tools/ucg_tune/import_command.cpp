@@ -54,9 +54,9 @@ ImportCommand::ImportCommand(CLI::App& parent)
         ->required()
         ->expected(-1);
     add_choice_option(app_, "--level", level_, kLevels, "How far apart its processes were");
-    app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
+    target_.add_options(app_);
     add_format_option(app_, format_, {Format::text, Format::toml});
-    app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, ""); });
+    app_.parse_complete_callback([this] { check_outputs(app_, target_.output(), format_, ""); });
     app_.footer(kImportDescription);
 }
 
@@ -78,11 +78,11 @@ Result<std::vector<PerftestRow>> ImportCommand::read() const {
 }
 
 Status ImportCommand::run() {
-    const Result<std::string> path = profile_path(output_);
+    const Result<std::string> path = target_.path();
     if (!path.ok()) {
         return path.status();
     }
-    if (Status status = prepare_output(output_, *path); !status.ok()) {
+    if (Status status = target_.prepare(*path); !status.ok()) {
         return status;
     }
     const Result<std::vector<PerftestRow>> rows = read();

@@ -22,7 +22,7 @@ class ImportCommand {
 
     CLI::App& app_;
     std::vector<std::string> files_;
-    std::string output_;
+    Target target_;
     topo::Distance level_ = topo::Distance::network;
     Format format_ = Format::text;
 };

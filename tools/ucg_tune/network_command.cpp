@@ -48,7 +48,7 @@ constexpr const char* kNetworkDescription =
     "other costs stays, gamma among them: \"ucg_tune memory\" measures it.\n"
     "\n"
     "--processes N needs no launcher: it starts them on this host, to see that it works. The\n"
-    "profile is then written only where --output names one.\n"
+    "profile is then written only with --output or --system.\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n"
     "\n"
@@ -87,7 +87,7 @@ NetworkCommand::NetworkCommand(CLI::App& parent)
                     "About how long to measure, 0.1 to 3600 (default: 10)")
         ->type_name("SECONDS")
         ->transform(real_number(0.1, 3600));
-    app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
+    target_.add_options(app_);
     add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
     app_.add_option("--plot", plot_, "Draw the distributions of the shortest messages (gnuplot)")
         ->type_name("FILE.svg");
@@ -104,7 +104,7 @@ void NetworkCommand::check() const {
     if (processes_ > 0 && !bootstrap_.empty()) {
         throw CLI::ValidationError("--bootstrap and --processes", "expected one of the two");
     }
-    check_outputs(app_, output_, format_, plot_);
+    check_outputs(app_, target_.output(), format_, plot_);
 }
 
 Status NetworkCommand::connect(Bootstrap& bootstrap) const {
@@ -137,13 +137,13 @@ Status NetworkCommand::run() {
     const bool writes = bootstrap.place().rank == 0;
     std::string path;
     ExistingProfile base = {capi::builtin_costs_here().profile, ""};
-    if (writes && (processes_ == 0 || !output_.empty())) {
-        const Result<std::string> named = profile_path(output_);
+    if (writes && (processes_ == 0 || target_.is_named())) {
+        const Result<std::string> named = target_.path();
         if (!named.ok()) {
             return named.status();
         }
         const Result<ExistingProfile> existing = existing_profile(*named);
-        const Status status = prepare_output(output_, *named);
+        const Status status = target_.prepare(*named);
         if (!existing.ok() || !status.ok()) {
             return existing.ok() ? status : existing.status();
         }

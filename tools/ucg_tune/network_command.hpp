@@ -23,7 +23,7 @@ class NetworkCommand {
     std::string command() const;
 
     CLI::App& app_;
-    std::string output_;
+    Target target_;
     std::string plot_;
     std::string bootstrap_;
     Rank processes_ = 0; ///< 0: a launcher starts the processes.

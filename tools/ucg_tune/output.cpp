@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
@@ -18,23 +19,53 @@ extern char** environ;
 
 namespace ucg::tools {
 
-Result<std::string> profile_path(const std::string& output) {
-    std::string path = output.empty() ? capi::default_profile_path() : output;
+void Target::add_options(CLI::App& app) {
+    // The help names no folder of whoever runs it: manuals are made from it.
+    CLI::Option* const output =
+        app.add_option("-o,--output", output_,
+                       "Profile to write; \"-\": standard output, and no report (default: where "
+                       "UCG finds it, ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config)")
+            ->type_name("FILE");
+    app.add_flag("--system", system_,
+                 "Write the profile for all users of hosts with this kind of processor: "
+                 "ucg/profiles/PROCESSOR.toml in the first folder of $XDG_CONFIG_DIRS or in "
+                 "/etc/xdg. For root")
+        ->excludes(output);
+}
+
+Result<std::string> Target::path() const {
+    std::string path = !output_.empty() ? output_
+                       : system_        ? capi::system_profile_path()
+                                        : capi::default_profile_path();
     if (path.empty()) {
-        return failure(Code::invalid_argument, "neither XDG_CONFIG_HOME nor HOME is set: name the "
-                                               "profile by --output");
+        return failure(Code::invalid_argument, "{}",
+                       system_ ? "--system: XDG_CONFIG_DIRS names no absolute folder"
+                               : "neither XDG_CONFIG_HOME nor HOME is set: name the profile by "
+                                 "--output");
     }
     return path;
 }
 
-Status prepare_output(const std::string& output, const std::string& path) {
+Status Target::prepare(const std::string& path) const {
+    if (system_) {
+        ::umask(022); // All users read the file, whatever root keeps to itself otherwise.
+    }
     std::error_code error;
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    if (output.empty() && !std::filesystem::create_directories(folder, error) && error) {
-        return failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
-                       error.message());
+    Status status;
+    if (output_.empty() && !std::filesystem::create_directories(folder, error) && error) {
+        status = failure(Code::io_error, "{}: cannot make this folder: {}", folder.string(),
+                         error.message());
+    } else {
+        status = check_output(path);
     }
-    return check_output(path);
+    if (!status.ok() && system_) {
+        return failure(status.code(),
+                       "--system: {} (it is for root; without it the profile is "
+                       "yours alone)",
+                       status.message());
+    }
+    return status;
 }
 
 Result<ExistingProfile> existing_profile(const std::string& path) {
@@ -68,9 +99,9 @@ cost::Profile profile_here(const ExistingProfile& existing) {
     return profile;
 }
 
-Status refuse_foreign(const ExistingProfile& existing, const std::string& output,
+Status refuse_foreign(const ExistingProfile& existing, const Target& target,
                       const std::string& path) {
-    if (!output.empty() || !cost::is_foreign(existing.measured_on)) {
+    if (target.is_named() || !cost::is_foreign(existing.measured_on)) {
         return {};
     }
     return failure(Code::invalid_argument,

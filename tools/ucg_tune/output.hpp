@@ -9,17 +9,26 @@
 
 namespace ucg::tools {
 
-/// What --help says of --output. It names no folder of whoever runs it: manuals are made from it.
-inline constexpr const char* kOutputHelp =
-    "Profile to write; \"-\": standard output, and no report (default: where UCG finds it, "
-    "ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config)";
+/// Where a command is to write the profile: the options --output and --system.
+class Target {
+  public:
+    void add_options(CLI::App& app);
 
-/// Returns the path of the profile to write: `output`, or the default path if that is empty.
-Result<std::string> profile_path(const std::string& output);
+    /// Whether one of the options was given.
+    bool is_named() const { return system_ || !output_.empty(); }
+    const std::string& output() const { return output_; } ///< Of --output; empty: not given.
 
-/// Returns a failure if the profile cannot be written to `path`, which is profile_path(`output`):
-/// to be called before measuring. Makes the folder of the default path, and those above it.
-Status prepare_output(const std::string& output, const std::string& path);
+    /// Returns the path of the profile to write.
+    Result<std::string> path() const;
+
+    /// Returns a failure if the profile cannot be written to `path`, which is path(): to be called
+    /// before measuring. Makes the folder of a default path, and those above it.
+    Status prepare(const std::string& path) const;
+
+  private:
+    std::string output_;
+    bool system_ = false;
+};
 
 struct ExistingProfile {
     cost::Profile profile;
@@ -33,10 +42,10 @@ Result<ExistingProfile> existing_profile(const std::string& path);
 /// of processor, that is its network alone; the rest is built in.
 cost::Profile profile_here(const ExistingProfile& existing);
 
-/// Returns a failure if the profile at the default path (`output` is empty) was measured on another
-/// kind of processor: a home folder may be shared by hosts of several kinds, and hosts of that kind
-/// would lose it.
-Status refuse_foreign(const ExistingProfile& existing, const std::string& output,
+/// Returns a failure if the profile at the user's default path was measured on another kind of
+/// processor: a home folder may be shared by hosts of several kinds, and hosts of that kind would
+/// lose it.
+Status refuse_foreign(const ExistingProfile& existing, const Target& target,
                       const std::string& path);
 
 /// Writes the profile to `path`, and prints the report unless `path` is standard output. The report

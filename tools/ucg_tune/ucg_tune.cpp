@@ -21,7 +21,7 @@ class MemoryCommand {
         : app_(*parent.add_subcommand(
               "memory", "Measure what the cores of this node take to read one another's memory, to "
                         "copy and to reduce, and write it to the profile")) {
-        app_.add_option("-o,--output", output_, kOutputHelp)->type_name("FILE");
+        target_.add_options(app_);
         add_format_option(app_, format_, {Format::text, Format::json, Format::toml});
         app_.add_option("--time", options_.seconds,
                         fmt::format("About how long to measure, 0.1 to 3600 (default: {})",
@@ -34,20 +34,21 @@ class MemoryCommand {
         app_.add_option("--plot", plot_, "Draw what was measured and the fitted lines (gnuplot)")
             ->type_name("FILE.svg");
         app_.add_flag("-q,--no-progress", silent_, "Say nothing on standard error meanwhile");
-        app_.parse_complete_callback([this] { check_outputs(app_, output_, format_, plot_); });
+        app_.parse_complete_callback(
+            [this] { check_outputs(app_, target_.output(), format_, plot_); });
         app_.footer(kDescription);
     }
 
     bool is_chosen() const { return app_.parsed(); }
 
     Status run() {
-        const Result<std::string> named = profile_path(output_);
+        const Result<std::string> named = target_.path();
         if (!named.ok()) {
             return named.status();
         }
         const std::string& path = *named;
         // The output is checked before measuring for seconds.
-        if (Status status = prepare_output(output_, path); !status.ok()) {
+        if (Status status = target_.prepare(path); !status.ok()) {
             return status;
         }
         if (Status status = check_output(plot_); !status.ok()) {
@@ -58,7 +59,7 @@ class MemoryCommand {
         if (!base.ok() || !machine.ok()) {
             return base.ok() ? machine.status() : base.status();
         }
-        if (Status status = refuse_foreign(*base, output_, path); !status.ok()) {
+        if (Status status = refuse_foreign(*base, target_, path); !status.ok()) {
             return status;
         }
         const Result<ProbeResult> result = probe(*machine);
@@ -110,12 +111,15 @@ class MemoryCommand {
         "and rates that decide and were not measured, with the reason.\n"
         "\n"
         "UCG reads the file that UCG_PROFILE names, else ucg/profile.toml in $XDG_CONFIG_HOME or\n"
-        "$HOME/.config.\n"
+        "$HOME/.config, else, in each folder of $XDG_CONFIG_DIRS (default: /etc/xdg),\n"
+        "ucg/profiles/PROCESSOR.toml, which --system writes, or ucg/profile.toml. \"ucg_info -c\"\n"
+        "prints the whole paths.\n"
         "\n"
         "Exit status: 0 done, 1 failed (a malformed FILE too), 2 wrong usage.\n"
         "\n"
         "Examples:\n"
         "  ucg_tune memory\n"
+        "  sudo ucg_tune memory --system\n"
         "  ucg_tune memory --time 60 --plot memory.svg -o node.toml\n"
         "  UCG_PROFILE=$PWD/node.toml mpirun ./app\n"
         "  ucg_tune memory --quick -o - | ucg_plan explain --profile - "
@@ -154,7 +158,7 @@ class MemoryCommand {
     }
 
     CLI::App& app_;
-    std::string output_;
+    Target target_;
     std::string plot_;
     Format format_ = Format::text;
     bool silent_ = false;

@@ -209,8 +209,9 @@ std::vector<Variable> general_variables() {
          check_reproducible},
         {"PROFILE", "",
          "File with the costs of this machine, as ucg_tune writes it; the same on all ranks. "
-         "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, if it is there. "
-         "builtin: no file.",
+         "Empty: ucg/profile.toml in $XDG_CONFIG_HOME or $HOME/.config, else, in the folders of "
+         "$XDG_CONFIG_DIRS (/etc/xdg), ucg/profiles/PROCESSOR.toml or ucg/profile.toml; "
+         "ucg_info -c prints the paths. builtin: no file.",
          check_any},
         {"TOPOLOGY", "",
          "File with the tree of switches between the hosts, the same on all ranks: Slurm's "

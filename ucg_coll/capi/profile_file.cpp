@@ -1,5 +1,6 @@
 #include "ucg_coll/capi/profile_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <optional>
@@ -14,9 +15,53 @@ namespace {
 /// Longest file that is read: a profile has some 5 KiB.
 constexpr std::size_t kProfileBytesMax = 1 << 20;
 
+constexpr std::string_view kAnyProcessor = "/ucg/profile.toml";
+
 std::optional<std::string> absolute_path(const char* variable) {
     const char* value = std::getenv(variable);
     return value != nullptr && value[0] == '/' ? std::optional<std::string>(value) : std::nullopt;
+}
+
+/// Returns the absolute folders of $XDG_CONFIG_DIRS, without slashes at their ends.
+std::vector<std::string> system_folders() {
+    const char* value = std::getenv("XDG_CONFIG_DIRS");
+    std::string_view rest = value == nullptr || *value == '\0' ? "/etc/xdg" : value;
+    std::vector<std::string> folders;
+    while (!rest.empty()) {
+        std::string_view folder = rest.substr(0, rest.find(':'));
+        rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+        if (folder.substr(0, 1) == "/") {
+            folders.emplace_back(folder.substr(0, folder.find_last_not_of('/') + 1));
+        }
+    }
+    return folders;
+}
+
+/// Returns where in a folder of the system the profile of this kind of processor is: its name is
+/// that of cost::processor_text(), "AuthenticAMD-family-25-model-17.toml". Empty if the processor
+/// is not known.
+std::string for_this_processor() {
+    std::string name = cost::processor_text(topo::this_processor());
+    std::replace_if(
+        name.begin(), name.end(), [](char letter) { return letter == ' ' || letter == '/'; }, '-');
+    return name.empty() ? "" : "/ucg/profiles/" + name + ".toml";
+}
+
+/// Returns the paths of all profiles that nobody has to name, in the order in which they are
+/// looked for.
+std::vector<std::string> profile_paths() {
+    std::vector<std::string> paths;
+    if (std::string own = default_profile_path(); !own.empty()) {
+        paths.push_back(std::move(own));
+    }
+    const std::string here = for_this_processor();
+    for (const std::string& folder : system_folders()) {
+        if (!here.empty()) {
+            paths.push_back(folder + here);
+        }
+        paths.push_back(folder + std::string(kAnyProcessor));
+    }
+    return paths;
 }
 
 struct FoundProfile {
@@ -46,6 +91,74 @@ std::string foreign(const std::string& path, const std::string& measured_on) {
                : "";
 }
 
+/// Returns what is to be done about a file that was passed over, since it is `malformed` or was
+/// measured on another processor.
+const char* remedy(const std::string& path, bool malformed) {
+    if (path != default_profile_path()) {
+        return "`ucg_tune memory` measures this machine, for all users by --system, as root";
+    }
+    return malformed ? "Mend that file, or remove it, and `ucg_tune memory` writes a new one"
+                     : "`ucg_tune memory -o FILE` measures this machine for UCG_PROFILE=FILE";
+}
+
+void use(const FoundProfile& found, const std::string& path, LoadedProfile& loaded) {
+    loaded.profile = found.profile;
+    loaded.hash = cost::hash_of(found.profile);
+    loaded.path = path;
+}
+
+LoadedProfile find_profile() {
+    LoadedProfile loaded;
+    std::string problems;
+    const char* advice = nullptr; // About the first file that is passed over: it comes first again.
+    for (const std::string& path : profile_paths()) {
+        int error = 0;
+        const Result<FoundProfile> found = read_profile(path, error);
+        if (!found.ok() && (error == ENOENT || error == ENOTDIR)) {
+            loaded.looked_for.push_back({path, "not there"});
+            continue;
+        }
+        const std::string problem =
+            found.ok() ? foreign(path, found->measured_on) : std::string(found.status().message());
+        if (problem.empty()) {
+            loaded.looked_for.push_back({path, "used"});
+            use(*found, path, loaded);
+            break;
+        }
+        loaded.looked_for.push_back({path, found.ok() ? "of another processor" : "not usable"});
+        problems += problem + ". ";
+        advice = advice == nullptr ? remedy(path, !found.ok()) : advice;
+    }
+    if (!problems.empty()) {
+        const bool none = loaded.path.empty();
+        loaded.complaint =
+            fmt::format("{}{} used. {}; UCG_PROFILE={} silences this", problems,
+                        none ? "The built-in costs are" : loaded.path + " is", advice,
+                        none ? kBuiltinProfile : std::string_view(loaded.path));
+    }
+    return loaded;
+}
+
+Result<LoadedProfile> named_profile(const std::string& path) {
+    LoadedProfile loaded;
+    loaded.named = true;
+    if (path == kBuiltinProfile) {
+        return loaded;
+    }
+    int error = 0;
+    const Result<FoundProfile> found = read_profile(path, error);
+    if (!found.ok()) {
+        return failure(found.status().code(), "UCG_PROFILE: {}", found.status().message());
+    }
+    if (const std::string other = foreign(path, found->measured_on); !other.empty()) {
+        loaded.complaint = fmt::format("{}. It is used as UCG_PROFILE asks; `ucg_tune memory -o "
+                                       "FILE` measures this machine for UCG_PROFILE=FILE",
+                                       other);
+    }
+    use(*found, path, loaded);
+    return loaded;
+}
+
 } // namespace
 
 cost::BuiltinCosts builtin_costs_here() {
@@ -73,44 +186,21 @@ std::string default_profile_path() {
         }
         *folder += "/.config";
     }
-    return *folder + "/ucg/profile.toml";
+    return *folder + std::string(kAnyProcessor);
+}
+
+std::string system_profile_path() {
+    const std::vector<std::string> folders = system_folders();
+    if (folders.empty()) {
+        return "";
+    }
+    const std::string here = for_this_processor();
+    return folders.front() + (here.empty() ? std::string(kAnyProcessor) : here);
 }
 
 Result<LoadedProfile> load_profile(std::string_view setting) {
-    LoadedProfile loaded;
-    loaded.named = !setting.empty();
-    const std::string path = loaded.named ? std::string(setting) : default_profile_path();
-    if (path.empty() || path == kBuiltinProfile) {
-        return loaded;
-    }
-    int error = 0;
-    const Result<FoundProfile> profile = read_profile(path, error);
-    if (profile.ok()) {
-        if (const std::string other = foreign(path, profile->measured_on); !other.empty()) {
-            loaded.complaint = fmt::format(
-                "{}. {}; `ucg_tune memory -o FILE` measures this machine "
-                "for UCG_PROFILE=FILE",
-                other,
-                loaded.named ? "It is used as UCG_PROFILE asks" : "The built-in costs are used");
-            if (!loaded.named) {
-                return loaded;
-            }
-        }
-        loaded.profile = profile->profile;
-        loaded.hash = cost::hash_of(loaded.profile);
-        loaded.path = path;
-        return loaded;
-    }
-    if (loaded.named) {
-        return failure(profile.status().code(), "UCG_PROFILE: {}", profile.status().message());
-    }
-    if (error != ENOENT && error != ENOTDIR) {
-        loaded.complaint = fmt::format("{}. The built-in costs are used. Mend that file, or remove "
-                                       "it, and `ucg_tune memory` writes a new one; UCG_PROFILE={} "
-                                       "silences this",
-                                       profile.status().message(), kBuiltinProfile);
-    }
-    return loaded;
+    return setting.empty() ? Result<LoadedProfile>(find_profile())
+                           : named_profile(std::string(setting));
 }
 
 } // namespace ucg::capi

@@ -1,4 +1,5 @@
 // Where the costs come from. This program has files and environment variables to itself.
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
@@ -15,7 +17,8 @@
 namespace ucg::capi {
 namespace {
 
-/// A temporary folder that XDG_CONFIG_HOME and HOME point into; the destructor restores both.
+/// A temporary folder that XDG_CONFIG_HOME, XDG_CONFIG_DIRS and HOME point into; the destructor
+/// restores them.
 class Home {
   public:
     Home() {
@@ -28,6 +31,7 @@ class Home {
             }
         }
         set("XDG_CONFIG_HOME", folder_ / "config");
+        set("XDG_CONFIG_DIRS", folder_ / "system");
         set("HOME", folder_ / "home");
     }
     ~Home() {
@@ -54,14 +58,28 @@ class Home {
 
   private:
     std::filesystem::path folder_;
-    std::array<std::pair<const char*, std::string>, 2> saved_ = {
-        {{"XDG_CONFIG_HOME", {}}, {"HOME", {}}}};
+    std::array<std::pair<const char*, std::string>, 3> saved_ = {
+        {{"XDG_CONFIG_HOME", {}}, {"XDG_CONFIG_DIRS", {}}, {"HOME", {}}}};
 };
 
-std::string measured() {
+std::string measured(double fixed_ns = 1234) {
     cost::Profile profile = cost::default_profile();
-    profile.memory.cma.fixed_ns = 1234;
+    profile.memory.cma.fixed_ns = fixed_ns;
     return cost::to_toml(profile);
+}
+
+const std::string kForeign = cost::origin_toml("Somebody family 1 model 2");
+
+/// Returns what became of the files that were looked for, without those that are not there.
+std::vector<std::string> outcomes(const LoadedProfile& loaded, const Home& home) {
+    std::vector<std::string> found;
+    for (const LookedFor& file : loaded.looked_for) {
+        if (file.outcome != "not there") {
+            found.push_back(
+                fmt::format("{} {}", file.path.substr(home.path("").size()), file.outcome));
+        }
+    }
+    return found;
 }
 
 TEST_CASE("profile file: without one, the built-in costs hold", "[profile]") {
@@ -77,8 +95,7 @@ TEST_CASE("profile file: without one, the built-in costs hold", "[profile]") {
 TEST_CASE("profile file: of another processor it is told of, and used if it was named",
           "[profile]") {
     const Home home;
-    const std::string path = home.file("config/ucg/profile.toml",
-                                       measured() + cost::origin_toml("Somebody family 1 model 2"));
+    const std::string path = home.file("config/ucg/profile.toml", measured() + kForeign);
     const Result<LoadedProfile> found = load_profile("");
     REQUIRE(found.ok());
     const Result<LoadedProfile> named = load_profile(path);
@@ -146,6 +163,85 @@ TEST_CASE("profile file: found by the rules of XDG", "[profile]") {
     Home::set("HOME", "");
     CHECK(default_profile_path().empty());
     CHECK(load_profile("").ok());
+}
+
+TEST_CASE("profile file: found in the folders of the system, after the user's", "[profile]") {
+    const Home home;
+    Home::set("XDG_CONFIG_DIRS",
+              "relative::" + home.path("first/") + ":" + home.path("") + "second");
+    const std::string here = system_profile_path();
+    const std::string prefix = home.path("first/ucg/");
+    const std::string processor = cost::processor_text(topo::this_processor());
+    CHECK(here.substr(0, prefix.size()) == prefix);
+    CHECK(load_profile("")->looked_for.size() == (processor.empty() ? 3 : 5));
+
+    home.file("second/ucg/profile.toml", measured(4));
+    CHECK(load_profile("")->profile.memory.cma.fixed_ns == 4);
+    home.file("first/ucg/profile.toml", measured(3));
+    CHECK(load_profile("")->profile.memory.cma.fixed_ns == 3);
+    if (!processor.empty()) {
+        std::string name = processor;
+        std::replace(name.begin(), name.end(), ' ', '-');
+        CHECK(here == prefix + "profiles/" + name + ".toml");
+        home.file(here.substr(home.path("").size()), measured(2) + cost::origin_toml(processor));
+        CHECK(load_profile("")->profile.memory.cma.fixed_ns == 2);
+        CHECK(load_profile("")->path == here);
+    }
+    home.file("config/ucg/profile.toml", measured(1));
+    const Result<LoadedProfile> own = load_profile("");
+    CHECK(own->profile.memory.cma.fixed_ns == 1);
+    CHECK(own->complaint.empty());
+    CHECK(outcomes(*own, home) == std::vector<std::string>{"config/ucg/profile.toml used"});
+    CHECK(load_profile("builtin")->looked_for.empty());
+}
+
+TEST_CASE("profile file: without XDG_CONFIG_DIRS the system's folder is /etc/xdg", "[profile]") {
+    const Home home;
+    ::unsetenv("XDG_CONFIG_DIRS");
+    CHECK(system_profile_path().substr(0, 13) == "/etc/xdg/ucg/");
+    Home::set("XDG_CONFIG_DIRS", "");
+    CHECK(system_profile_path().substr(0, 13) == "/etc/xdg/ucg/");
+    Home::set("XDG_CONFIG_DIRS", "relative");
+    CHECK(system_profile_path().empty());
+    CHECK(load_profile("")->looked_for.size() == 1);
+}
+
+TEST_CASE("profile file: files that are wrong or foreign are told of and passed over",
+          "[profile]") {
+    const Home home;
+    Home::set("XDG_CONFIG_DIRS", home.path("first") + ":" + home.path("second"));
+    home.file("config/ucg/profile.toml", "version = 7\n");
+    std::filesystem::create_directories(home.path("first/ucg/profile.toml"));
+    const Result<LoadedProfile> none = load_profile("");
+    REQUIRE(none.ok());
+    CHECK(none->profile == builtin_costs_here().profile);
+    CHECK(none->complaint.find("config/ucg/profile.toml: ") != std::string::npos);
+    CHECK(none->complaint.find("first/ucg/profile.toml: cannot read the cost profile: Is a "
+                               "directory. The built-in costs are used. Mend that file") !=
+          std::string::npos);
+    CHECK(outcomes(*none, home) == std::vector<std::string>{"config/ucg/profile.toml not usable",
+                                                            "first/ucg/profile.toml not usable"});
+
+    const std::string last = home.file("second/ucg/profile.toml", measured());
+    const Result<LoadedProfile> loaded = load_profile("");
+    REQUIRE(loaded.ok());
+    CHECK(loaded->profile.memory.cma.fixed_ns == 1234);
+    CHECK(loaded->complaint.find(last + " is used. ") != std::string::npos);
+    CHECK(loaded->complaint.find("UCG_PROFILE=" + last + " silences this") != std::string::npos);
+    CHECK(load_profile(last)->complaint.empty());
+
+    if (!topo::this_processor().vendor.empty()) {
+        std::filesystem::remove_all(home.path("config"));
+        std::filesystem::remove_all(home.path("first"));
+        home.file("second/ucg/profile.toml", measured() + kForeign);
+        const Result<LoadedProfile> foreign = load_profile("");
+        REQUIRE(foreign.ok());
+        CHECK(foreign->profile == builtin_costs_here().profile);
+        CHECK(foreign->complaint.find("(Somebody family 1 model 2)") != std::string::npos);
+        CHECK(foreign->complaint.find("for all users by --system") != std::string::npos);
+        CHECK(outcomes(*foreign, home) ==
+              std::vector<std::string>{"second/ucg/profile.toml of another processor"});
+    }
 }
 
 TEST_CASE("profile file: named by the user", "[profile]") {

@@ -61,6 +61,7 @@ EXCLUDES = {
     "--placement": {"--ranks", "--hosts", "--ranks-per-host"},
     "--file": {"--hosts", "--ranks-per-host", "--collective"},
     "--ranks-per-host": {"--ranks"},
+    "--system": {"--output"},
 }
 # Commands of tools that also work without a command.
 BESIDE = {"ucg_perftest": ["breakdown"]}
@@ -135,6 +136,7 @@ TUNE = {
     "--output": ["| --output new.toml => in new.toml ^version = 1", "| -o - => ^version = 1"],
     "--plot": ["| --plot lines.svg => in lines.svg </svg>"],
     "--no-progress": ["| --no-progress => ns", "| -q => ns"],
+    "--system": ["| --system => ns"],
     "--time": ["| --time 0.1 => ns"],
 }
 
@@ -319,6 +321,7 @@ COMMANDS = {
         "--level": ["| --level cache => levels.cache"],
         "--output": ["| --output imported.toml => in imported.toml levels.network",
                      "| -o - => levels.network"],
+        "--system": ["| --system => levels.network"],
         "--format": ["| --format toml => ^version = 1"],
     }},
     "ucg_aapc": {"base": "--topology topology.conf", "options": {

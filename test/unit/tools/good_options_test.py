@@ -32,11 +32,12 @@ class Failed(Exception):
 
 
 def run(command):
-    # The environment has none of the caller's settings, and a folder for files that a tool writes
-    # unasked.
+    # The environment has none of the caller's settings, and folders for files that a tool writes
+    # unasked or for all users.
     settings = {name: value for name, value in os.environ.items()
                 if not name.startswith(("UCG_", "UCX_", "XDG_"))}
     settings["XDG_CONFIG_HOME"] = os.path.join(os.getcwd(), f"config{threading.get_ident()}")
+    settings["XDG_CONFIG_DIRS"] = os.path.join(os.getcwd(), f"system{threading.get_ident()}")
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=60, check=False, env=settings)
 

@@ -27,12 +27,25 @@ home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 HOME=$home
 export HOME
+XDG_CONFIG_DIRS=$home/system
+export XDG_CONFIG_DIRS
 unset XDG_CONFIG_HOME UCG_PROFILE
 expect 0 '^  advice +costs are built in .*`ucg_tune memory` .* s: '
 expect 0 '"advice": "costs are built in' -c --format json
+expect 0 "^    looked for +$home/.config/ucg/profile.toml: not there$" -c
+expect 0 "^ +$home/system/ucg/profile.toml: not there$" -c
+mkdir -p "$home/system/ucg/profiles" "$home/.config/ucg/profile.toml"
+expect 0 "^    looked for +$home/.config/ucg/profile.toml: not usable$" -c
+profile=$("$tool" -c | sed -n 's/^ *\(.*\.toml\): not there$/\1/p' | head -n 1)
+echo 'version = 1' >"$profile"
+expect 0 "^  profile +$profile$" -c
+expect 0 "^ +$profile: used$" -c
+expect 0 '"outcome": "used"' -c --format json
+expect 0 "^  note .*/profile.toml: cannot read .*: Is a directory\. $profile is used" -c
 UCG_PROFILE=builtin
 export UCG_PROFILE
 "$tool" -c | grep -q advice && { echo "advice unasked"; failures=$((failures + 1)); }
+"$tool" -c | grep -q 'looked for' && { echo "a file is sought"; failures=$((failures + 1)); }
 UCG_PROFILE=/nowhere/profile.toml
 expect 1 '^ucg_info: .*/nowhere/profile.toml' -c
 unset UCG_PROFILE

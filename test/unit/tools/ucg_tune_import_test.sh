@@ -8,7 +8,8 @@ plan=$2
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 XDG_CONFIG_HOME=$directory/config
-export XDG_CONFIG_HOME
+XDG_CONFIG_DIRS=$directory/system
+export XDG_CONFIG_HOME XDG_CONFIG_DIRS
 unset UCG_PROFILE
 
 fail() {
@@ -34,6 +35,8 @@ sed '/am_bw_8/d' "$directory/posix.csv" >"$directory/short.csv"
 expect 0 '^  levels.network.latency_ns .*%' import-ucx-perftest "$directory/posix.csv"
 grep -q '^# Written by: ucg_tune import-ucx-perftest --level network$' \
     "$XDG_CONFIG_HOME/ucg/profile.toml" || fail "the profile is not where UCG finds it"
+expect 0 'wrote .*/system/ucg/profiles/.*\.toml$|wrote .*/system/ucg/profile.toml$' \
+    import-ucx-perftest --system "$directory/posix.csv"
 expect 0 '^Minimum: latency from am_lat, gap and overhead from am_bw' import-ucx-perftest \
     "$directory/posix.csv" "$directory/best.csv" -o "$directory/node.toml"
 expect 0 '^  levels.cache.gap_ns +48 +derived$' import-ucx-perftest --level cache \

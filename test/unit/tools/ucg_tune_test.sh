@@ -11,7 +11,8 @@ directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 HOME=$directory/home
 XDG_CONFIG_HOME=$directory/config
-export HOME XDG_CONFIG_HOME
+XDG_CONFIG_DIRS=$directory/system
+export HOME XDG_CONFIG_HOME XDG_CONFIG_DIRS
 unset UCG_PROFILE
 
 fail() {
@@ -41,6 +42,14 @@ for command in memory "import-ucx-perftest $directory/nowhere.csv"; do
 done
 XDG_CONFIG_HOME=$directory/config
 
+# Nor is the system's.
+expect 2 'excludes' memory --quick --system -o "$directory/x.toml"
+for folders in /dev/null relative; do
+    XDG_CONFIG_DIRS=$folders
+    expect 1 '^ucg_tune: --system: .*(for root|no absolute folder)' memory --system
+done
+XDG_CONFIG_DIRS=$directory/system
+
 # How often a program of some ranks, whose output is its own, is told to tune: advices RANKS
 advices() {
     "$ranks" "$1" 2>"$directory/told" >"$directory/printed" || fail "a program of $1 ranks failed"
@@ -58,6 +67,20 @@ UCG_PROFILE=builtin
 export UCG_PROFILE
 [ "$(advices 3)" -eq 0 ] || fail "UCG_PROFILE=builtin does not silence: $(cat "$directory/told")"
 unset UCG_LOG_LEVEL UCG_PROFILE
+
+# For all users: a file of the system, which they can read, whatever root's umask.
+(umask 077 && "$tool" memory --quick --time 0.3 -q --system >/dev/null) || fail "--system failed"
+[ "$(stat -c %a "$XDG_CONFIG_DIRS/ucg")" = 755 ] || fail "others cannot look into the folder"
+system=$(find "$XDG_CONFIG_DIRS/ucg" -type f)
+[ "$(stat -c %a "$system")" = 644 ] || fail "others cannot read $system"
+[ "$(UCG_LOG_LEVEL=info advices 2)" -eq 0 ] || fail "told of tuning after --system"
+sed -i 's/^processor = .*/processor = "Somebody family 1 model 2"/' "$system"
+if grep -q '^processor = ' "$system"; then
+    "$ranks" 3 2>"$directory/told" >/dev/null || fail "a foreign profile stops the program"
+    [ "$(wc -l <"$directory/told")" -eq 1 ] && grep -q "$system was measured on another" \
+        "$directory/told" || fail "not told in one line of $system: $(cat "$directory/told")"
+fi
+rm -r "$XDG_CONFIG_DIRS"
 
 # The report, and the profile where UCG looks for it.
 expect 0 '^Futex wake, same CPU +[0-9.]+ ns$' memory --quick --time 0.3
@@ -237,6 +260,10 @@ printf '%s\n' "$output" | grep -q "error: UCG_PROFILE: .*$wrong" || fail "no cle
 unset UCG_PROFILE
 cp "$directory/broken.toml" "$XDG_CONFIG_HOME/ucg/profile.toml"
 expect 0 "warning: .*profile.toml: line 3.*The built-in costs are used" 2
+# One that cannot be read is told of with it, in one line; the program goes on.
+mkdir -p "$XDG_CONFIG_DIRS/ucg/profile.toml"
+expect 0 "line 3.*system/ucg/profile.toml: cannot read .*The built-in costs are used" 3
+[ "$(printf '%s\n' "$output" | grep -c warning)" -eq 1 ] || fail "told more than once: $output"
 UCG_PROFILE=builtin
 export UCG_PROFILE
 output=$("$tool" 2 2>&1) || fail "UCG_PROFILE=builtin fails: $output"
