@@ -90,7 +90,7 @@ RULES = [
     Rule(r"ldconfig", ((r"ldconfig", "PATH=$PATH:/usr/sbin:/sbin ldconfig -p"),), prints="libs"),
     Rule(r"meson install.*", unless="the test `installed` does it, in an image of the machine"),
     Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
-    Rule(r"ompi_info --path pkglibdir", prints="openmpi"),
+    Rule(r"ompi_info --path (pkglibdir|sysconfdir)", prints="openmpi"),
     Rule(r"ninja -C build", (end("-n"),)),
     Rule(r"(UCG_TEST_ACCEPT=1 )?meson test -C .*", (end("--list --no-rebuild"),), prints=r"ucg.*/"),
     Rule(r"build/test/unit/\S+ \"\[\w+\]\"", (end("--list-tests || [ $? -lt 128 ]"),),

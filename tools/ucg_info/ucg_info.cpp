@@ -159,7 +159,7 @@ class ShmReport {
                                 topo::format_bytes(taken.bytes_at_first),
                                 topo::format_bytes(taken.bytes_at_most), ranks);
         }
-        for (const std::uint32_t ranks : {256U, 1024U}) {
+        for (const std::uint32_t ranks : {64U, 128U, 256U, 1024U}) {
             const transport::ShmFootprint taken = transport::footprint(ranks, group_);
             text += fmt::format(
                 "\n                          {} at first, and {} of page tables, of "
