@@ -459,9 +459,7 @@ void Context::add_completion(Completion& completion) {
 }
 
 ucg_status_t tell(Completion& ended) {
-    const ucg_status_t outcome = ended.coll->told(ended.status);
-    ended.awaited.store(false, std::memory_order_release); // What was unpacked comes before.
-    return outcome;
+    return ended.coll->hand_back(ended.status);
 }
 
 unsigned Context::call_due_back() {

@@ -93,7 +93,6 @@ struct DueOperator {
 
 /// The end of a collective whose caller wants to be told of it, until it was told.
 struct Completion {
-    std::atomic<bool> awaited = false; ///< The caller has not been told yet.
     void* user_data = nullptr;
     ucg_coll_cb_t callback = nullptr; ///< Null: whoever polls the context is told.
     ucg_coll_h coll = nullptr;        ///< An argument of the callback.

@@ -37,27 +37,43 @@ struct Collective {
     graph::Collective type = graph::Collective::barrier;
 };
 
+/// Whose the next step of a handle is.
+enum class HandleState : std::uint8_t {
+    held,   ///< Its holder's: to start it or free it, unless it is in progress.
+    posted, ///< The context's: to tell of its end.
+    spare   ///< The group's: to hand it out.
+};
+
 } // namespace ucg::capi
 
 /// What ucg_coll_h points to. A group keeps those that were freed for later collectives.
 struct ucg_request {
     ucg::capi::Collective collective;
+    /// Changes under the group's lock, except from posted to held.
+    std::atomic<ucg::capi::HandleState> state = ucg::capi::HandleState::spare;
     ucg::capi::CallBinding binding;
     ucg::capi::Completion completion;            ///< In use while it is posted.
     std::unique_ptr<ucg::capi::Packing> packing; ///< Null: the caller's elements are dense.
     ucg_request* next_spare = nullptr;
 
-    /// Does nobody hold it? Then it has no collective.
-    bool spare() const { return collective.run == nullptr; }
-    /// Is it started, and its holder not told of its end? Then it may be neither started nor freed.
-    bool busy() const {
-        return collective.run->execution.in_progress() ||
-               completion.awaited.load(std::memory_order_acquire);
+    bool is(ucg::capi::HandleState which) const {
+        return state.load(std::memory_order_acquire) == which;
     }
-    /// Returns what its holder is told of a collective in that `state`; if it has ended, its packed
+    /// May its holder start or free it?
+    bool idle() const {
+        return is(ucg::capi::HandleState::held) && !collective.run->execution.in_progress();
+    }
+    /// Returns what its holder is told of a collective in that state; if it has ended, its packed
     /// elements are unpacked first. The caller holds no lock.
-    ucg_status_t told(ucg_status_t state) {
-        return packing == nullptr || state == UCG_INPROGRESS ? state : packing->end(state);
+    ucg_status_t told(ucg_status_t status) {
+        return packing == nullptr || status == UCG_INPROGRESS ? status : packing->end(status);
+    }
+    /// Ends a post with that outcome, and returns what its holder is told. Afterwards any thread
+    /// may start the collective again or free it. The caller holds no lock.
+    ucg_status_t hand_back(ucg_status_t outcome) {
+        outcome = told(outcome);
+        state.store(ucg::capi::HandleState::held, std::memory_order_release); // After unpacking.
+        return outcome;
     }
 };
 
@@ -198,9 +214,11 @@ class Group {
     ucg_request& spare_request();
     /// Returns the handle that spare_request() has returned: it is the caller's from now on.
     ucg_request* take_request() {
+        spare_request_->state.store(HandleState::held, std::memory_order_relaxed);
         return std::exchange(spare_request_, spare_request_->next_spare);
     }
     void give_back(ucg_request* request) {
+        request->state.store(HandleState::spare, std::memory_order_relaxed);
         request->collective.run = nullptr;
         request->packing.reset();
         request->next_spare = spare_request_;

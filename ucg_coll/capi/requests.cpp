@@ -19,6 +19,7 @@ using ucg::Status;
 using ucg::capi::Collective;
 using ucg::capi::Group;
 using ucg::capi::guarded;
+using ucg::capi::HandleState;
 using ucg::capi::Packing;
 using ucg::capi::report;
 using ucg::capi::Slept;
@@ -132,32 +133,45 @@ UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t
 
 namespace {
 
-/// May the caller start the collective, or free it? If not, says why.
-Status idle(const ucg_request& coll, std::string_view function) {
-    if (coll.spare()) [[unlikely]] {
+/// Says why the holder may not start, post or free a collective that is not idle.
+[[gnu::noinline]] Status refusal(const ucg_request& coll, std::string_view function) {
+    if (coll.is(HandleState::spare)) {
         return ucg::failure(Code::invalid_argument, "{}: the collective was freed", function);
     }
-    if (coll.busy()) [[unlikely]] {
-        return ucg::failure(Code::busy, "{}: the collective is in progress, or its end not told",
-                            function);
+    return ucg::failure(Code::busy, "{}: the collective is in progress, or its end not told",
+                        function);
+}
+
+/// How a collective is started: by Group::start() or by Group::start_to_wait().
+enum class Start { go_on, wait };
+
+/// Every start of a prepared collective of that group is this one. Calls `bind` first. Returns
+/// false if the collective may not be started; nothing has changed then. The caller holds the lock.
+template <typename Bind>
+[[gnu::always_inline]] inline bool start_held(ucg_request& coll, Group& group, Start how,
+                                              Bind&& bind) {
+    if (!coll.idle()) [[unlikely]] {
+        return false;
     }
-    return {};
+    bind();
+    how == Start::go_on ? group.start(coll.collective) : group.start_to_wait(coll.collective);
+    return true;
+}
+
+/// Starts the collective with the buffers that it has.
+[[gnu::always_inline]] inline bool start_held(ucg_request& coll) {
+    return start_held(coll, *coll.collective.group, Start::go_on, [] {});
 }
 
 /// Starts the collective if the caller may. Elements are packed without the lock, as all functions
 /// of the program are called; another thread may have started the collective meanwhile.
 Status begin(ucg_request& coll, std::string_view function, Group::Lock& lock) {
-    Status status = idle(coll, function);
-    if (status.ok() && coll.packing != nullptr) [[unlikely]] {
+    if (coll.packing != nullptr && coll.idle()) [[unlikely]] {
         lock.unlock();
         coll.packing->load();
         lock.lock();
-        status = idle(coll, function);
     }
-    if (status.ok()) {
-        coll.collective.group->start(coll.collective);
-    }
-    return status;
+    return start_held(coll) ? Status() : refusal(coll, function);
 }
 
 /// Goes on with a collective that has been started, as far as it comes at once, and then looks for
@@ -189,11 +203,16 @@ void leave(Group& group, Group::Lock& lock) {
     }
 }
 
-/// Leaves a collective that is in progress to whoever makes progress. Its end is told to the
+/// From now on the collective is neither started nor freed until its holder is told of its end: by
+/// the call that posts it, or by the context. The caller holds the lock.
+void mark_posted(ucg_request& coll) {
+    coll.state.store(HandleState::posted, std::memory_order_relaxed);
+}
+
+/// Leaves a posted collective that is in progress to whoever makes progress. Its end is told to the
 /// callback, or if there is none to whoever polls.
 void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data,
                       Group::Lock& lock) {
-    coll.completion.awaited.store(true, std::memory_order_relaxed);
     coll.completion.user_data = user_data;
     coll.completion.callback = callback;
     coll.completion.coll = &coll;
@@ -223,20 +242,34 @@ void leave_to_be_told(ucg_request& coll, ucg_coll_cb_t callback, void* user_data
     return go_on(coll);
 }
 
-/// Looks for the end of a collective that has been started, and leaves it to whoever polls.
-ucg_status_t post_started(ucg_request& coll, unsigned& looks, void* user_data, Group::Lock& lock) {
+/// Posts a collective that has been started: looks for its end, up to `looks` times, and if it has
+/// not come, leaves it to be told.
+ucg_status_t post_started(ucg_request& coll, unsigned& looks, ucg_coll_cb_t callback,
+                          void* user_data, Group::Lock& lock) {
     Group& group = *coll.collective.group;
+    mark_posted(coll);
     const unsigned most = std::exchange(looks, 0);
     if (coll.collective.run->execution.in_progress()) {
         looks = look_for_end(group, coll.collective.run->execution, most, lock);
     }
     const ucg_status_t state = ucg::capi::state_of(group, coll.collective);
     if (state == UCG_INPROGRESS) {
-        leave_to_be_told(coll, nullptr, user_data, lock);
+        leave_to_be_told(coll, callback, user_data, lock);
         return state;
     }
     lock.unlock();
-    return coll.told(state);
+    return coll.hand_back(state);
+}
+
+/// Starts a collective and posts it.
+ucg_status_t post(ucg_request& coll, std::string_view function, unsigned& looks,
+                  ucg_coll_cb_t callback, void* user_data) {
+    Group::Lock lock = coll.collective.group->lock();
+    if (const Status status = begin(coll, function, lock); !status.ok()) {
+        looks = 0;
+        return report(status);
+    }
+    return post_started(coll, looks, callback, user_data, lock);
 }
 
 } // namespace
@@ -252,10 +285,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         bool done = false;
         {
             const std::lock_guard lock(collective.group->mutex()); // The shortest path.
-            if (coll->spare() || coll->busy()) [[unlikely]] {
-                return report(idle(*coll, "ucg_coll_start"));
+            if (!start_held(*coll)) [[unlikely]] {
+                return report(refusal(*coll, "ucg_coll_start"));
             }
-            collective.group->start(collective);
             done = collective.run->execution.state() == ucg::engine::ExecutionState::done;
         }
         return done ? UCG_OK : go_on(*coll);
@@ -268,40 +300,23 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
             return report(
                 ucg::failure(Code::invalid_argument, "ucg_coll_start_cb: callback is null"));
         }
-        Collective& collective = coll->collective;
-        Group& group = *collective.group;
-        Group::Lock lock = group.lock();
-        if (const Status status = begin(*coll, "ucg_coll_start_cb", lock); !status.ok()) {
-            return report(status);
-        }
-        if (collective.run->execution.in_progress()) {
-            look_for_end(group, collective.run->execution, 0, lock);
-        }
-        const ucg_status_t state = ucg::capi::state_of(group, collective);
-        if (state == UCG_INPROGRESS) {
-            leave_to_be_told(*coll, callback, cb_arg, lock);
-            return state;
-        }
-        lock.unlock();
-        return coll->told(state);
+        unsigned looks = 0;
+        return post(*coll, "ucg_coll_start_cb", looks, callback, cb_arg);
     });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
-    return guarded([&] {
-        Group::Lock lock = coll->collective.group->lock();
-        if (const Status status = begin(*coll, "ucg_coll_post", lock); !status.ok()) {
-            *looks = 0;
-            return report(status);
-        }
-        return post_started(*coll, *looks, user_data, lock);
-    });
+    return guarded([&] { return post(*coll, "ucg_coll_post", *looks, nullptr, user_data); });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data) {
     return guarded([&] {
         Group::Lock lock = coll->collective.group->lock();
-        return post_started(*coll, *looks, user_data, lock);
+        if (!coll->is(HandleState::held)) [[unlikely]] {
+            *looks = 0;
+            return report(refusal(*coll, "ucg_coll_post_started"));
+        }
+        return post_started(*coll, *looks, nullptr, user_data, lock);
     });
 }
 
@@ -334,13 +349,15 @@ UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
 
 namespace {
 
-/// Returns the code of a start with other buffers that is too early. Callers choose another
-/// collective by it, so nothing is told to the user.
-ucg_status_t told_busy(const Status& status) {
-    return status.code() == Code::busy ? ucg::capi::to_c(status) : report(status);
+/// Returns why a collective is not started with other buffers. Where that is too early, callers
+/// choose another collective, so nothing is told to the user. The caller holds the lock.
+[[gnu::noinline]] ucg_status_t not_restarted(const ucg_request& coll) {
+    if (coll.is(HandleState::spare)) {
+        return report(refusal(coll, "a start with other buffers"));
+    }
+    const Collective& collective = coll.collective;
+    return collective.group->choice_changes(collective.type) ? UCG_ERR_UNSUPPORTED : UCG_ERR_BUSY;
 }
-
-constexpr std::string_view kRestart = "a start with other buffers";
 
 /// Starts a collective whose elements are packed first: with other buffers, and everything else as
 /// ever.
@@ -348,11 +365,8 @@ ucg_status_t restart_packed(ucg_request& coll, const void* send_buffer, void* re
     {
         Group& group = *coll.collective.group;
         const Group::Lock lock = group.lock();
-        if (group.choice_changes(coll.collective.type)) {
-            return UCG_ERR_UNSUPPORTED;
-        }
-        if (const Status status = idle(coll, kRestart); !status.ok()) {
-            return told_busy(status);
+        if (!coll.idle() || group.choice_changes(coll.collective.type)) {
+            return not_restarted(coll);
         }
         coll.packing->rebind(send_buffer, recv_buffer);
         const ucg_coll_params_t& call = coll.packing->call();
@@ -370,27 +384,15 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
 
 /// Starts the collective with these buffers. Returns false if it may not be started. The caller
 /// holds the lock.
-[[gnu::always_inline]] inline bool start_with(ucg_request& coll, Group& group, bool posted,
+[[gnu::always_inline]] inline bool start_with(ucg_request& coll, Group& group, Start how,
                                               const void* send_buffer, void* recv_buffer) {
     if (group.choice_changes(coll.collective.type)) [[unlikely]] {
         return false;
     }
-    if (coll.busy()) [[unlikely]] {
-        return false;
-    }
-    coll.collective.run->execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
-                                                coll.binding.output(recv_buffer));
-    if (posted) {
-        group.start(coll.collective);
-    } else {
-        group.start_to_wait(coll.collective);
-    }
-    return true;
-}
-
-/// Returns why it may not be started.
-[[gnu::noinline]] ucg_status_t refusal(const ucg_request& coll) {
-    return coll.busy() ? told_busy(idle(coll, kRestart)) : UCG_ERR_UNSUPPORTED;
+    return start_held(coll, group, how, [&] {
+        coll.collective.run->execution.bind_buffers(coll.binding.input(send_buffer, recv_buffer),
+                                                    coll.binding.output(recv_buffer));
+    });
 }
 
 } // namespace
@@ -405,8 +407,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
-            if (!start_with(*coll, group, false, send_buffer, recv_buffer)) [[unlikely]] {
-                return refusal(*coll);
+            if (!start_with(*coll, group, Start::wait, send_buffer, recv_buffer)) [[unlikely]] {
+                return not_restarted(*coll);
             }
             ucg::engine::Execution& execution = coll->collective.run->execution;
             done = execution.state() == ucg::engine::ExecutionState::done;
@@ -432,8 +434,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffe
         bool done = false;
         {
             const std::lock_guard lock(group.mutex());
-            if (!start_with(*coll, group, true, send_buffer, recv_buffer)) [[unlikely]] {
-                return refusal(*coll);
+            if (!start_with(*coll, group, Start::go_on, send_buffer, recv_buffer)) [[unlikely]] {
+                return not_restarted(*coll);
             }
             done = coll->collective.run->execution.state() == ucg::engine::ExecutionState::done;
         }
@@ -445,8 +447,8 @@ UCG_PUBLIC ucg_status_t ucg_coll_free(ucg_coll_h coll) {
     return guarded([&] {
         Group& group = *coll->collective.group;
         Group::Lock lock = group.lock();
-        if (const Status status = idle(*coll, "ucg_coll_free"); !status.ok()) {
-            return report(status);
+        if (!coll->idle()) {
+            return report(refusal(*coll, "ucg_coll_free"));
         }
         group.release(coll->collective);
         group.give_back(coll);
@@ -528,6 +530,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_
         static_cast<void>(group.take_request());
         coll.binding = call->binding;
         coll.collective = collective;
+        mark_posted(coll);
         *looks = look_for_end(group, collective.run->execution, most, lock);
         if (!collective.run->execution.in_progress()) {
             group.give_back(&coll);

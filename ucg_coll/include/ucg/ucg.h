@@ -522,7 +522,7 @@ ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** The second half of ucg_coll_post(), for what ucg_coll_start() or _restart() left in progress. */
+/** Second half of ucg_coll_post() for what a start left in progress. UCG_ERR_BUSY: it is posted. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
 /** Makes progress, in several calls also on other groups. UCG_OK: the collective is complete; else
