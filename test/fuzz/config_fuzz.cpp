@@ -28,7 +28,10 @@ std::string answers(const Config& config) {
         config.verify_plans(), config.always_helps(), config.never_helps(), config.reproducible(),
         config.heap_bytes(), config.staging_bytes(), config.timeout_seconds(),
         config.sleep_after() ? config.sleep_after()->count() : -1,
-        config.stall_after() ? config.stall_after()->count() : -1, config.plan_hash());
+        config.stall_after() ? config.stall_after()->count() : -1);
+    for (const std::uint32_t digest : config.common_digests()) {
+        text += fmt::format(" {}", digest);
+    }
     for (const std::string_view each : {config.profile(), config.topology(), config.machine()}) {
         text.append(1, '\n').append(each);
     }

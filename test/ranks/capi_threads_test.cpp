@@ -288,12 +288,27 @@ TEST_CASE("capi: a group that nothing can connect fails on all ranks", "[capi][e
 }
 
 TEST_CASE("capi: ranks with different settings are told what differs", "[capi][errors]") {
-    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
-              Job job(me, {{"ALLREDUCE", me.rank == 0 ? "ring" : ""}});
-              job.require(job.status() == UCG_ERR_DISAGREEMENT,
-                          std::string("got ") + ucg_status_string(job.status()));
-              return job.complaint();
-          }) == "");
+    const auto ranks_with = [](const char* name, const char* first, const char* second,
+                               ucg_status_t expected) {
+        return run_thread_ranks(2, [=](ThreadRank& me) {
+            Job job(me, {{name, me.rank == 0 ? first : second}});
+            job.require(job.status() == expected,
+                        std::string("got ") + ucg_status_string(job.status()));
+            return job.complaint();
+        });
+    };
+    CHECK(ranks_with("ALLREDUCE", "ring", "", UCG_ERR_DISAGREEMENT) == "");
+    CHECK(ranks_with("HELP", "auto", "never", UCG_ERR_DISAGREEMENT) == "");
+    CHECK(ranks_with("REPRODUCIBLE", "n", "placement", UCG_ERR_DISAGREEMENT) == "");
+    CHECK(ranks_with("ALLREDUCE", "0-4k:ring", "0-4096:ring", UCG_OK) == "");
+    // Of these the ranks agree on one value for all, or each follows its own.
+    CHECK(ranks_with("CMA", "n", "64k", UCG_OK) == "");
+    CHECK(ranks_with("STAGING", "0", "1M", UCG_OK) == "");
+    CHECK(ranks_with("HEAP_SIZE", "128M", "1G", UCG_OK) == "");
+    CHECK(ranks_with("SHORT_LANE", "n", "y", UCG_OK) == "");
+    CHECK(ranks_with("VERIFY", "n", "y", UCG_OK) == "");
+    CHECK(ranks_with("TLS", "shm", "shm,ucx", UCG_OK) == "");
+    CHECK(ranks_with("TLS", "shm", "ucx", UCG_ERR_UNREACHABLE) == "");
 }
 
 TEST_CASE("capi: ranks that name different cost profiles are told so", "[capi][errors]") {

@@ -422,12 +422,46 @@ std::string_view Config::algorithm(graph::Collective collective, std::uint64_t b
     return found == algorithms_.end() ? std::string_view() : found->second.algorithm(bytes);
 }
 
-std::uint64_t Config::plan_hash() const {
-    Hash hash;
-    for (const graph::Collective collective : graph::kCollectives) {
-        hash.bytes(value(ascii_upper(graph::name(collective)))).bytes("\n");
+namespace {
+
+/// Returns the name without its prefix of a setting that ranks must have alike.
+std::string common_variable(std::size_t index) {
+    constexpr std::array<std::string_view, 2> kOthers = {"REPRODUCIBLE", "HELP"};
+    constexpr std::size_t kAlgorithms = std::size(graph::kCollectives);
+    static_assert(kAlgorithms + kOthers.size() == Config::kCommonCount);
+    return index < kAlgorithms ? ascii_upper(graph::name(graph::kCollectives[index]))
+                               : std::string(kOthers[index - kAlgorithms]);
+}
+
+void add_to(Hash& hash, const plan::AlgorithmsBySize& algorithms) {
+    for (const plan::AlgorithmsBySize::Range& range : algorithms.all_sizes()) {
+        hash.value(range.begin).bytes(range.algorithm).bytes("\n");
     }
-    return hash.bytes(value("REPRODUCIBLE")).bytes("\n").bytes(value("HELP")).digest();
+}
+
+} // namespace
+
+std::string Config::common_name(std::size_t index) {
+    return fmt::format("{}{}", kPrefix, common_variable(index));
+}
+
+std::string_view Config::common_value(std::size_t index) const {
+    return value(common_variable(index));
+}
+
+Config::CommonDigests Config::common_digests() const {
+    CommonDigests digests = {};
+    for (std::size_t i = 0; i < kCommonCount; ++i) {
+        Hash hash;
+        if (i < std::size(graph::kCollectives)) {
+            const auto found = algorithms_.find(graph::kCollectives[i]);
+            add_to(hash, found == algorithms_.end() ? plan::AlgorithmsBySize() : found->second);
+        } else {
+            hash.bytes(common_value(i));
+        }
+        digests[i] = static_cast<std::uint32_t>(hash.digest() ^ hash.digest() >> 32U);
+    }
+    return digests;
 }
 
 } // namespace ucg::capi

@@ -71,9 +71,16 @@ class Config {
     /// (plan::uniform_bytes); empty: the planner chooses.
     std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;
 
-    /// Returns a hash of every setting that the planner depends on, equal on ranks whose settings
-    /// lead to equal plans. The profile has a hash of its own.
-    std::uint64_t plan_hash() const;
+    /// How many settings all ranks of a group must have alike, since plans depend on them: the
+    /// algorithms, REPRODUCIBLE and HELP. What is read from files is compared by itself.
+    static constexpr std::size_t kCommonCount = std::size(graph::kCollectives) + 2;
+    /// A digest of each of these settings, equal for values that mean the same.
+    using CommonDigests = std::array<std::uint32_t, kCommonCount>;
+    CommonDigests common_digests() const;
+    /// Returns the name of the setting that a digest is of, "UCG_ALLREDUCE".
+    static std::string common_name(std::size_t index);
+    /// Returns its value as it was set.
+    std::string_view common_value(std::size_t index) const;
 
   private:
     std::string_view value(std::string_view name) const;

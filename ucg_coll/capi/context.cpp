@@ -43,8 +43,9 @@ bool asks_for_threads(const ucg_context_params_t* params) {
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
                  LoadedPhases phases)
-    : config_(std::move(config)), plan_hash_(config_.plan_hash()), profile_(std::move(profile)),
-      phases_(std::move(phases)), name_("ucg"), threaded_(asks_for_threads(params)),
+    : config_(std::move(config)), common_digests_(config_.common_digests()),
+      profile_(std::move(profile)), phases_(std::move(phases)), name_("ucg"),
+      threaded_(asks_for_threads(params)),
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::granted_cpu_count()},
       waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),

@@ -137,8 +137,8 @@ class Context {
     Context& operator=(const Context&) = delete;
 
     const Config& config() const { return config_; }
-    /// Config::plan_hash(), which every group compares.
-    std::uint64_t plan_hash() const { return plan_hash_; }
+    /// Config::common_digests(), which every group compares.
+    const Config::CommonDigests& common_digests() const { return common_digests_; }
     /// The profile of this process; that of a group is agreed on when the group is made.
     const LoadedProfile& profile() const { return profile_; }
     /// The switches between hosts that this process knows of, read when a group first has several
@@ -417,7 +417,7 @@ class Context {
     unsigned call_due_back();
 
     const Config config_;
-    const std::uint64_t plan_hash_;
+    const Config::CommonDigests common_digests_;
     LoadedProfile profile_;
     LoadedPhases phases_;
     std::string name_;

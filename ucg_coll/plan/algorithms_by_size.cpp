@@ -180,6 +180,28 @@ std::string_view AlgorithmsBySize::algorithm(std::uint64_t bytes) const {
     return otherwise_;
 }
 
+std::vector<Range> AlgorithmsBySize::all_sizes() const {
+    std::vector<Range> all;
+    const auto add = [&](std::uint64_t begin, std::uint64_t end, const std::string& algorithm) {
+        if (begin == end) {
+            return;
+        }
+        if (!all.empty() && all.back().algorithm == algorithm) {
+            all.back().end = end;
+        } else {
+            all.push_back({begin, end, algorithm});
+        }
+    };
+    std::uint64_t covered = 0;
+    for (const Range& range : ranges_) {
+        add(covered, range.begin, otherwise_);
+        add(range.begin, range.end, range.algorithm);
+        covered = range.end;
+    }
+    add(covered, kNoEnd, otherwise_);
+    return all;
+}
+
 bool sizes_are_uniform(graph::Collective collective) {
     switch (collective) {
     case graph::Collective::gatherv:

@@ -44,6 +44,10 @@ class AlgorithmsBySize {
     const std::vector<Range>& ranges() const { return ranges_; }
     /// The algorithm for sizes in no range; may be empty.
     std::string_view otherwise() const { return otherwise_; }
+    /// Returns ranges that rise and cover all sizes, with the algorithm of each, which may be
+    /// empty. Neighbours have different ones, so that objects which ask for the same have equal
+    /// ranges.
+    std::vector<Range> all_sizes() const;
     bool operator==(const AlgorithmsBySize&) const = default;
 
   private:

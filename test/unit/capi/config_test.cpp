@@ -1,5 +1,10 @@
+#include <map>
+#include <string>
+#include <vector>
+
 #include "shm/wait.hpp"
 #include "test/support/catch.hpp"
+#include "ucg_coll/base/ascii.hpp"
 #include "ucg_coll/capi/config.hpp"
 
 namespace ucg::capi {
@@ -97,20 +102,54 @@ TEST_CASE("config: variables that nobody reads are told, with those that were me
     CHECK(unused({"UCG_ALREDUCE=ring"}).empty());
 }
 
-TEST_CASE("config: what the planner depends on is in the hash", "[config]") {
-    Config plain;
-    Config forced;
-    CHECK(plain.plan_hash() == forced.plan_hash());
-    REQUIRE(forced.set("ALLREDUCE", "ring").ok());
-    CHECK(plain.plan_hash() != forced.plan_hash());
-    CHECK(forced.algorithm(graph::Collective::allreduce, 8) == "ring");
-    Config reproducible;
-    CHECK(!reproducible.reproducible());
-    REQUIRE(reproducible.set("REPRODUCIBLE", "placement").ok());
-    CHECK(reproducible.reproducible());
-    CHECK(plain.plan_hash() != reproducible.plan_hash());
-    REQUIRE(plain.set("LOG_LEVEL", "info").ok());
-    CHECK(plain.plan_hash() == Config().plan_hash());
+/// The variables whose digests differ from the defaults' where these are set.
+std::vector<std::string> differing(const std::map<std::string, std::string>& settings) {
+    Config config;
+    for (const auto& [name, value] : settings) {
+        REQUIRE(config.set(name, value).ok());
+    }
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < Config::kCommonCount; ++i) {
+        if (config.common_digests()[i] != Config().common_digests()[i]) {
+            names.push_back(Config::common_name(i));
+            CHECK(config.common_value(i) == settings.at(names.back().substr(4)));
+        }
+    }
+    return names;
+}
+
+TEST_CASE("config: what the planner depends on has digests", "[config]") {
+    using Names = std::vector<std::string>;
+    CHECK(differing({{"ALLREDUCE", "ring"}}) == Names{"UCG_ALLREDUCE"});
+    CHECK(differing({{"REPRODUCIBLE", "placement"}, {"HELP", "never"}}) ==
+          Names{"UCG_REPRODUCIBLE", "UCG_HELP"});
+    for (const graph::Collective collective : graph::kCollectives) {
+        const std::string name = ascii_upper(graph::name(collective));
+        CHECK(differing({{name, "ring"}}) == Names{"UCG_" + name});
+    }
+    CHECK(differing({{"REPRODUCIBLE", "n"}, {"HELP", "auto"}, {"BCAST", ""}}).empty());
+    CHECK(differing({{"LOG_LEVEL", "info"},
+                     {"TLS", "shm"},
+                     {"CMA", "n"},
+                     {"STAGING", "0"},
+                     {"HEAP_SIZE", "1M"},
+                     {"VERIFY", "y"},
+                     {"TIMEOUT", "1"}})
+              .empty());
+}
+
+TEST_CASE("config: digests are of what a value means", "[config]") {
+    const auto digests = [](const char* algorithms) {
+        Config config;
+        REQUIRE(config.set("ALLREDUCE", algorithms).ok());
+        return config.common_digests();
+    };
+    CHECK(digests("0-4k:ring") == digests("0-4096:ring"));
+    CHECK(digests("4k-inf:linear;0-4k:ring") == digests("0-1k:ring;1k-4K:ring;linear"));
+    CHECK(digests("0-inf:ring") == digests("ring"));
+    CHECK(digests("0-4k:ring") != digests("0-4k:ring;linear"));
+    CHECK(digests("0-4k:ring") != digests("0-8k:ring"));
+    CHECK(digests("4k-inf:ring") != digests("0-4k:ring"));
 }
 
 TEST_CASE("config: every variable is printed with its meaning", "[config]") {

@@ -1,4 +1,5 @@
 // What ranks tell one another first, and which ranks cannot be in one group.
+#include <map>
 #include <string>
 
 #include "test/support/catch.hpp"
@@ -10,26 +11,41 @@ using namespace ucg::capi;
 
 namespace {
 
-/// The verdict of a group of two ranks, the second of which says `other`.
-Status verdict(const Hello& other) {
+/// The verdict at `rank` of a group of two ranks, the second of which says `other`. `config`: what
+/// that rank has set.
+Status verdict(const Hello& other, std::uint32_t rank = 0, const Config& config = {}) {
     ucg_context_h context = nullptr;
     REQUIRE(ucg_context_create(nullptr, nullptr, &context) == UCG_OK);
     Status status;
     {
         GroupParams params;
+        params.rank = rank;
         params.size = 2;
         Exchanges exchanges;
         Peers peers(*context, params, exchanges);
-        status = compare({Hello(), other}, NamedMachine(), peers);
+        Hello first;
+        first.settings = config.common_digests();
+        status = compare({first, other}, config, NamedMachine(), peers);
     }
     CHECK(ucg_context_destroy(context) == UCG_OK);
     return status;
 }
 
+/// What a rank with these settings says.
+Hello says(const std::map<std::string, std::string>& settings) {
+    Config config;
+    for (const auto& [name, value] : settings) {
+        REQUIRE(config.set(name, value).ok());
+    }
+    Hello hello;
+    hello.settings = config.common_digests();
+    return hello;
+}
+
 } // namespace
 
 TEST_CASE("capi/hello: equal ranks make a group", "[capi]") {
-    CHECK(verdict({}).ok());
+    CHECK(verdict(says({})).ok());
 }
 
 TEST_CASE("capi/hello: ranks of other versions of the library make none", "[capi]") {
@@ -47,7 +63,30 @@ TEST_CASE("capi/hello: ranks of other versions of the library make none", "[capi
 }
 
 TEST_CASE("capi/hello: ranks with other settings make none", "[capi]") {
-    Hello other;
-    other.plan_hash = 7;
-    CHECK(verdict(other).code() == Code::disagreement);
+    const Status one = verdict(says({{"HELP", "never"}}));
+    CHECK(one.code() == Code::disagreement);
+    CHECK(one.message() ==
+          "rank 0 and rank 1 have different settings of UCG_HELP ('auto' at rank 0): export one to "
+          "all ranks");
+    Config config;
+    REQUIRE(config.set("ALLREDUCE", "0-4k:ring").ok());
+    const Hello other = says({{"ALLREDUCE", "ring"}, {"REPRODUCIBLE", "placement"}});
+    CHECK(verdict(other, 0, config).message() ==
+          "rank 0 and rank 1 have different settings of UCG_ALLREDUCE ('0-4k:ring' at rank 0), "
+          "UCG_REPRODUCIBLE ('n' at rank 0): export one to all ranks");
+    // Another rank does not know what rank 0 has set.
+    CHECK(verdict(other, 1, config).message() ==
+          "rank 0 and rank 1 have different settings of UCG_ALLREDUCE, UCG_REPRODUCIBLE: export "
+          "one to all ranks");
+}
+
+TEST_CASE("capi/hello: ranks whose settings mean the same make a group", "[capi]") {
+    Config config;
+    REQUIRE(config.set("ALLREDUCE", "0-4k:ring").ok());
+    REQUIRE(config.set("BCAST", "").ok());
+    CHECK(verdict(says({{"ALLREDUCE", "0-4096:ring"}, {"HELP", "auto"}}), 0, config).ok());
+}
+
+TEST_CASE("capi/hello: ranks may differ in what plans do not depend on", "[capi]") {
+    CHECK(verdict(says({{"STAGING", "0"}, {"CMA", "n"}, {"TLS", "shm"}, {"TIMEOUT", "1"}})).ok());
 }

@@ -48,6 +48,18 @@ TEST_CASE("algorithms by size: one item may have no range", "[plan]") {
     CHECK(read(to_text(list)) == list);
 }
 
+TEST_CASE("algorithms by size: all sizes have one range each", "[plan]") {
+    using Ranges = std::vector<AlgorithmsBySize::Range>;
+    constexpr std::uint64_t kNoEnd = AlgorithmsBySize::kNoEnd;
+    CHECK(read("").all_sizes() == Ranges{{0, kNoEnd, ""}});
+    CHECK(read("ring").all_sizes() == Ranges{{0, kNoEnd, "ring"}});
+    CHECK(read("0-inf:ring").all_sizes() == Ranges{{0, kNoEnd, "ring"}});
+    CHECK(read("8-16:ring").all_sizes() == Ranges{{0, 8, ""}, {8, 16, "ring"}, {16, kNoEnd, ""}});
+    CHECK(read("4-8:ring;8-16:ring;x").all_sizes() ==
+          Ranges{{0, 4, "x"}, {4, 16, "ring"}, {16, kNoEnd, "x"}});
+    CHECK(read("4-8:x;x").all_sizes() == Ranges{{0, kNoEnd, "x"}});
+}
+
 TEST_CASE("algorithms by size: what is wrong is said with its position", "[plan]") {
     CHECK(refusal("0-4k") == "'0-4k', position 4: expected ':' and an algorithm, found the end");
     CHECK(refusal("0-4k:") ==

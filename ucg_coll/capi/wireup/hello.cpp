@@ -16,7 +16,7 @@ Hello hello_of(Context& context, std::uint32_t rank_count) {
         mine.host = shm::identity(*facts.host);
         mine.machine = shm::machine_identity(*facts.host);
     }
-    mine.plan_hash = context.plan_hash();
+    mine.settings = context.common_digests();
     mine.profile_hash = context.profile().hash;
     mine.named_machine_hash = context.machine().hash;
     mine.named_machine_bad = context.machine().complaint.empty() ? 0 : 1;
@@ -59,6 +59,25 @@ std::string build_text(const Hello& hello) {
                        hello.version >> 16 & 0xff, hello.version & 0xffff, hello.protocol);
 }
 
+/// Names the settings in which that rank differs from rank 0. Only rank 0, which tells the user,
+/// knows its values.
+Status different_settings(const std::vector<Hello>& all, std::size_t other, const Config& config,
+                          const Peers& peers) {
+    std::string list;
+    for (std::size_t i = 0; i < Config::kCommonCount; ++i) {
+        if (all[other].settings[i] == all[0].settings[i]) {
+            continue;
+        }
+        list += fmt::format("{}{}", list.empty() ? "" : ", ", Config::common_name(i));
+        if (peers.speaks()) {
+            list += fmt::format(" ('{}' at rank 0)", config.common_value(i));
+        }
+    }
+    return failure(Code::disagreement,
+                   "rank 0 and rank {} have different settings of {}: export one to all ranks",
+                   other, list);
+}
+
 /// Do all ranks take themselves to be on the same machine? Places on one machine mean nothing on
 /// another.
 Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
@@ -87,7 +106,8 @@ Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machi
 
 } // namespace
 
-Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers) {
+Status compare(const std::vector<Hello>& all, const Config& config, const NamedMachine& machine,
+               Peers& peers) {
     const auto absent = std::find_if(all.begin(), all.end(),
                                      [](const Hello& hello) { return hello.declines != 0; });
     if (absent != all.end()) {
@@ -103,12 +123,9 @@ Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers
                            "hosts",
                            build_text(all[0]), other, build_text(all[other]));
         }
-        if (all[other].plan_hash != all[0].plan_hash) {
+        if (all[other].settings != all[0].settings) {
             peers.set_speaker(0);
-            return failure(Code::disagreement,
-                           "rank 0 and rank {} have different settings that choose algorithms "
-                           "(UCG_<COLLECTIVE>): export them to all ranks",
-                           other);
+            return different_settings(all, other, config, peers);
         }
     }
     return compare_machines(all, machine, peers);

@@ -21,7 +21,7 @@ namespace ucg::capi {
 
 /// Tells builds of one version apart: raised with every change of what ranks tell one another, of
 /// messages, or of the memory that they share.
-inline constexpr std::uint32_t kProtocol = 3;
+inline constexpr std::uint32_t kProtocol = 4;
 
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.
@@ -33,9 +33,9 @@ struct Hello {
     std::uint32_t version = UCG_VERSION_MAJOR << 24 | UCG_VERSION_MINOR << 16 | UCG_VERSION_RELEASE;
     std::uint32_t protocol = kProtocol;
     std::uint32_t declines = 0;
-    std::uint64_t host = 0;    ///< 0: not known.
-    std::uint64_t machine = 0; ///< Equal for hosts under one kernel; 0: not known.
-    std::uint64_t plan_hash = 0;
+    std::uint64_t host = 0;              ///< 0: not known.
+    std::uint64_t machine = 0;           ///< Equal for hosts under one kernel; 0: not known.
+    Config::CommonDigests settings = {}; ///< What all must have alike.
     std::uint64_t profile_hash = 0;
     std::uint64_t named_machine_hash = 0; ///< Of the machine that UCG_MACHINE names; 0: none.
     std::uint32_t named_machine_bad = 0;
@@ -66,7 +66,7 @@ struct Hello {
     ShmOffer guess;
     std::uint64_t guessed_options = 0;
     std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
-    std::array<std::uint64_t, 15> reserved = {};
+    std::array<std::uint64_t, 6> reserved = {};
 };
 static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
               offsetof(Hello, protocol) == 4);
@@ -79,8 +79,9 @@ Status declined(std::size_t rank);
 
 /// Can the ranks be one group? Compares rank 0 with the others, so that every rank comes to the
 /// same verdict. Rank 0 is the one that tells the user, or the rank that declines or cannot use its
-/// UCG_MACHINE. `machine`: this rank's own.
-Status compare(const std::vector<Hello>& all, const NamedMachine& machine, Peers& peers);
+/// UCG_MACHINE. `config`, `machine`: this rank's own.
+Status compare(const std::vector<Hello>& all, const Config& config, const NamedMachine& machine,
+               Peers& peers);
 
 /// Returns that member of what each rank tells, by rank.
 template <typename Told>

@@ -110,7 +110,8 @@ class Wireup {
     }
 
     Status take_in(const std::vector<Hello>& all) {
-        if (Status status = compare(all, context_.machine(), peers_); !status.ok()) {
+        if (Status status = compare(all, context_.config(), context_.machine(), peers_);
+            !status.ok()) {
             return status;
         }
         Result<cost::Profile> profile = agree_on_profile(context_, peers_, all);
