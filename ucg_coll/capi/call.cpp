@@ -75,7 +75,7 @@ GivenBlocks receive_blocks(const ucg_coll_params_t& params, const VectorUse& use
 }
 
 Status check_reduction(const ucg_coll_params_t& params) {
-    if ((params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) == 0) {
+    if (!gives_reduction(params)) {
         return Status(Code::invalid_argument,
                       "a reducing collective needs datatype and op (UCG_COLL_PARAM_FIELD_REDUCE)");
     }

@@ -43,6 +43,11 @@ struct CallShape {
     }
 };
 
+/// Has the caller set datatype and operator? If not, they may be anything, even uninitialised.
+inline bool gives_reduction(const ucg_coll_params_t& params) {
+    return (params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0;
+}
+
 inline CallShape shape_of(const ucg_coll_params_t& params) {
     constexpr std::uint64_t kKnown = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS |
                                      UCG_COLL_PARAM_FIELD_INT_VECTORS |
@@ -55,14 +60,14 @@ inline CallShape shape_of(const ucg_coll_params_t& params) {
                        .root_and_type = word(params.root, params.type),
                        .op_and_flags = params.flags,
                        .fields_and_datatype = (params.field_mask & kKnown) << 32U};
-    if ((params.field_mask & UCG_COLL_PARAM_FIELD_REDUCE) != 0) {
+    if (gives_reduction(params)) {
         shape.op_and_flags = word(params.op, params.flags);
         shape.fields_and_datatype |= static_cast<std::uint32_t>(params.datatype);
     }
     return shape;
 }
 
-/// The fields of a call that make its shape, whether or not they mean anything in that call.
+/// The fields of a call that make its shape.
 struct GivenValues {
     std::uint64_t field_mask = 0;
     std::uint64_t count = 0;
@@ -76,14 +81,19 @@ struct GivenValues {
     GivenValues() = default;
     explicit GivenValues(const ucg_coll_params_t& params)
         : field_mask(params.field_mask), count(params.count), element_bytes(params.element_bytes),
-          type(params.type), flags(params.flags), root(params.root), datatype(params.datatype),
-          op(params.op) {}
+          type(params.type), flags(params.flags), root(params.root) {
+        if (gives_reduction(params)) {
+            datatype = params.datatype;
+            op = params.op;
+        }
+    }
 
     /// Are the fields of that call equal? Then the two calls have one shape.
     bool same(const ucg_coll_params_t& params) const {
         return count == params.count && element_bytes == params.element_bytes &&
                type == params.type && root == params.root && flags == params.flags &&
-               field_mask == params.field_mask && datatype == params.datatype && op == params.op;
+               field_mask == params.field_mask &&
+               (!gives_reduction(params) || (datatype == params.datatype && op == params.op));
     }
 };
 

@@ -1,6 +1,8 @@
 // How the arguments of a call of the C API become a request in bytes.
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -311,4 +313,24 @@ TEST_CASE("where nothing is reduced, operator and datatype are not of the shape"
     other.op = UCG_OP_MAX;
     other.datatype = UCG_DT_FLOAT64;
     CHECK(ucg::capi::shape_of(call) == ucg::capi::shape_of(other));
+    CHECK(ucg::capi::GivenValues(call).same(other));
+}
+
+TEST_CASE("what a caller has not set may be anything") {
+    ucg_coll_params_t call;
+    std::memset(&call, 0xA5, sizeof(call));
+    call.field_mask = 0;
+    call.type = UCG_COLL_BCAST;
+    call.flags = 0;
+    call.root = 0;
+    call.recv_buffer = nullptr;
+    call.count = 3;
+    call.element_bytes = 4;
+    ucg_coll_params_t other = call;
+    constexpr std::size_t kUnset = offsetof(ucg_coll_params_t, datatype);
+    std::memset(reinterpret_cast<char*>(&other) + kUnset, 0x5A, sizeof(call) - kUnset);
+    CHECK(ucg::capi::GivenValues(call).same(other));
+    CHECK(ucg::capi::shape_of(call) == ucg::capi::shape_of(other));
+    CHECK(ucg::capi::key_of(call, 0, 1).ok());
+    CHECK(ucg::capi::key_of(call, 0, 1).value() == ucg::capi::key_of(other, 0, 1).value());
 }
