@@ -1,6 +1,6 @@
 // Every row of the planner's table is proved for awkward group sizes, roots, lengths and layouts.
 // The short form runs with the unit tests; `plan_test "[exhaustive]"` goes through every group size
-// up to 64 and samples up to 1024.
+// up to 64, and for some rows through samples up to 1024 (ucg_coll/plan/README.md says which).
 #include <algorithm>
 #include <set>
 
