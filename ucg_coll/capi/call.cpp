@@ -297,17 +297,24 @@ namespace {
 template <typename Visit>
 bool for_each_vector(const ucg_coll_params_t& params, const VectorUse& use,
                      const BlockCounts& counts, Visit&& visit) {
-    const GivenBlocks send = send_blocks(params);
-    const GivenBlocks receive = receive_blocks(params, use);
     const std::size_t width = ints_given(params) ? sizeof(int) : sizeof(std::int64_t);
     const auto sent = static_cast<std::size_t>(counts.send);
     const auto received = static_cast<std::size_t>(counts.receive);
-    return (!use.send ||
-            (visit(send.counts.data, sent * width) && visit(send.displs.data, sent * width))) &&
-           (!use.receive || (visit(receive.counts.data, received * width) &&
-                             (!use.offsets || visit(receive.displs.data, received * width)))) &&
-           (!use.neighbors || (visit(params.neighbors->destinations, sent * sizeof(int)) &&
-                               visit(params.neighbors->sources, received * sizeof(int))));
+    if (use.send) {
+        const GivenBlocks send = send_blocks(params);
+        if (!visit(send.counts.data, sent * width) || !visit(send.displs.data, sent * width)) {
+            return false;
+        }
+    }
+    if (use.receive) {
+        const GivenBlocks receive = receive_blocks(params, use);
+        if (!visit(receive.counts.data, received * width) ||
+            (use.offsets && !visit(receive.displs.data, received * width))) {
+            return false;
+        }
+    }
+    return !use.neighbors || (visit(params.neighbors->destinations, sent * sizeof(int)) &&
+                              visit(params.neighbors->sources, received * sizeof(int)));
 }
 
 /// Does a call have so many destinations and sources? The call may not have been checked.
