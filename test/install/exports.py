@@ -32,9 +32,7 @@ def declared(header):
 
 def library_names(header):
     """The names that libucg should export."""
-    # These are functions of API 0.1's header, for programs built with it, and an address declared
-    # in ucg_calls.h.
-    return declared(header) | {"ucg_context_create", "ucg_group_query", "ucg_in_place"}
+    return declared(header) | {"ucg_in_place"}  # An address that ucg_calls.h declares.
 
 
 def main():

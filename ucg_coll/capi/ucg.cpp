@@ -351,7 +351,7 @@ UCG_PUBLIC uint64_t ucg_datatype_bytes(ucg_datatype_t datatype) {
     return ucg::capi::datatype_bytes(datatype);
 }
 
-UCG_PUBLIC ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p) {
+UCG_PUBLIC ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
     return guarded([&] {
         const Group::Lock lock = group->group->lock();
         group->group->query(*attr_p);

@@ -35,12 +35,13 @@ static int gather_alone(void* arg, const void* send, void* recv, size_t bytes) {
     return 0;
 }
 
-/* Defined in old_caller.c. */
-int old_caller_creates(ucg_context_h* context_p);
-int old_caller_makes(ucg_context_h context,
-                     int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
-                     ucg_group_h* group_p);
-int old_caller_is_told(ucg_group_h group);
+/* Defined in short_caller.c. */
+int short_caller_creates(ucg_context_h* context_p);
+int short_caller_makes(ucg_context_h context,
+                       int (*gather)(void* arg, const void* send, void* recv, size_t bytes),
+                       ucg_group_h* group_p);
+int short_caller_runs(ucg_group_h group);
+int short_caller_is_told(ucg_group_h group);
 
 static void check_handshake(void) {
     ucg_context_h context;
@@ -52,8 +53,10 @@ static void check_handshake(void) {
     check(ucg_context_create_version(UCG_API_MAJOR + 1, 0, NULL, NULL, &context) ==
               UCG_ERR_UNSUPPORTED,
           "a caller of another major version");
-    check(old_caller_creates(&context), "an old caller");
-    check(old_caller_makes(context, gather_alone, &group), "its group");
+    check(short_caller_creates(&context), "a caller with a short structure");
+    check(short_caller_makes(context, gather_alone, &group), "its group");
+    check(short_caller_runs(group), "its collectives");
+    check(short_caller_is_told(group), "what it is told");
     check(ucg_group_destroy(group) == UCG_OK, "the group's end");
     check(ucg_context_destroy(context) == UCG_OK, "its end");
 }
@@ -197,7 +200,6 @@ static void check_group_of_one(ucg_context_h context) {
               attr.started[UCG_COLL_MAX - 1] == 0,
           "counters");
     check(attr.host_count == 77, "what was not asked for is left");
-    check(old_caller_is_told(group), "what an old caller is told");
     check_wrong_times(context, group, &params);
     check_short_forms(group);
     check(ucg_group_destroy(group) == UCG_OK, "the end of the group");

@@ -522,7 +522,8 @@ ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb
  */
 ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data);
 
-/** Second half of ucg_coll_post() for what a start left in progress. UCG_ERR_BUSY: it is posted. */
+/** The second half of ucg_coll_post(), for what ucg_coll_start() or _restart() left in progress.
+ *  UCG_ERR_BUSY: it is posted already, and its outcome is told as that post says. */
 ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data);
 
 /** Makes progress, in several calls also on other groups. UCG_OK: the collective is complete; else
@@ -582,13 +583,8 @@ typedef struct {
     int uses_ucx;           /**< Does UCX carry messages? */
 } ucg_group_attr_t;
 
-/** What ucg_group_query() calls, for languages that do not read headers. */
-ucg_status_t ucg_group_query_fields(ucg_group_h group, ucg_group_attr_t* attr_p);
-
 /** Fills the fields of *attr_p that `attr_p->field_mask` names. */
-static inline ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p) {
-    return ucg_group_query_fields(group, attr_p); /* The symbol of this name is that of API 0.1. */
-}
+ucg_status_t ucg_group_query(ucg_group_h group, ucg_group_attr_t* attr_p);
 
 /** Prints which algorithm serves a call, and why: the candidates with their predicted costs. */
 ucg_status_t ucg_group_explain(ucg_group_h group, const ucg_coll_params_t* params, FILE* stream);
