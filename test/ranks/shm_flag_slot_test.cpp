@@ -260,6 +260,25 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("transport/shm: flag slots are as deep as they are wanted, where that shortens no share",
+          "[ranks][shm][flag_slots]") {
+    ShmOptions deep;
+    deep.flag_slot_depth = 64;
+    const auto depth = [&](std::uint32_t ranks) {
+        const shm::FlagSlotShape shape = transport::flag_slot_shape(ranks, deep);
+        CHECK(shape.slot_bytes == transport::flag_slot_shape(ranks, {}).slot_bytes);
+        return shape.depth;
+    };
+    CHECK(depth(2) == 64);
+    CHECK(depth(15) == 64);
+    CHECK(depth(16) == 32);
+    CHECK(depth(32) == transport::kFlagSlotDepth);
+    CHECK(depth(1024) == transport::kFlagSlotDepth);
+    CHECK(transport::flag_slot_depth(0) == transport::kFlagSlotDepth);
+    CHECK(transport::flag_slot_depth(100) == 64);
+    CHECK(transport::flag_slot_depth(~std::uint64_t{0}) == 1024);
+}
+
 TEST_CASE("transport/shm: flag slots of different shapes are a disagreement",
           "[ranks][shm][flag_slots]") {
     auto heap = shm::Heap::create({std::uint64_t{1} << 24});

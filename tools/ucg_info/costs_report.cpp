@@ -4,6 +4,7 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/cost/profile_origin.hpp"
+#include "ucg_coll/transport/shm/shm.hpp"
 
 namespace ucg::tools {
 namespace {
@@ -75,7 +76,8 @@ std::string CostsReport::copies() const {
         "                 {} between cores that share no cache ({})\n"
         "                 {} where ranks share processors ({})\n"
         "  in segments    {} ({}), {} where ranks share processors, by both ends {} ({})\n"
-        "  rings          {} ({}), {} where ranks share processors ({})\n",
+        "  rings          {} ({}), {} where ranks share processors ({})\n"
+        "  flag slots     {} shares each ({}), {} where ranks share processors\n",
         length(copies_.bytes_min), copies_.origin,
         length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
         length(memory.copies.oversubscribed_cma_bytes_min), oversubscribed_origin_,
@@ -83,7 +85,9 @@ std::string CostsReport::copies() const {
         length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.cooperative.bytes_min),
         origin(memory.cooperative.measured), topo::format_bytes(memory.copies.ring_bytes),
         origin(memory.copies.measured), topo::format_bytes(memory.copies.oversubscribed_ring_bytes),
-        origin(memory.copies.oversubscribed_measured));
+        origin(memory.copies.oversubscribed_measured),
+        transport::flag_slot_depth(memory.flag_slots.depth), origin(memory.flag_slots.measured),
+        transport::kFlagSlotDepth);
 }
 
 std::string CostsReport::text() const {
@@ -133,6 +137,7 @@ nlohmann::ordered_json CostsReport::json() const {
         {"single_copy_origin", copies_.origin},
         {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
         {"oversubscribed_single_copy_bytes_min", memory.copies.oversubscribed_cma_bytes_min},
+        {"flag_slot_depth", transport::flag_slot_depth(memory.flag_slots.depth)},
         {"complaint", profile_.complaint},
         {"advice", status_.ok() ? capi::tune_advice(profile_) : ""}};
 }

@@ -112,6 +112,15 @@ struct CooperativeCopyModel {
     bool operator==(const CooperativeCopyModel&) const = default;
 };
 
+/// The flag slots of the ranks of a host, where each rank has a processor.
+struct FlagSlotModel {
+    /// How many shares a rank may be ahead of its peers, each of which lies in pages of its own.
+    std::uint64_t depth = 16;
+    bool measured = false;
+
+    bool operator==(const FlagSlotModel&) const = default;
+};
+
 /// How long until a waiting rank runs.
 struct WakeModel {
     double yield_switch_ns = 0;   ///< sched_yield between two ranks of one CPU, per switch.
@@ -135,6 +144,7 @@ struct MemoryModel {
     CopyModel copies;
     FarCopyModel far_copies;
     CooperativeCopyModel cooperative;
+    FlagSlotModel flag_slots;
     WakeModel wake;
 
     /// Returns the length from which on messages are copied once, by the kernel.

@@ -227,6 +227,10 @@ Profile zen3_profile() {
 /// kernel's copies and of reads of another core's memory. The tuner's rates for both (0.036 and
 /// 0.095 ns/B) are of one copy at a time, while the default's predict better what rows take among
 /// four and eight ranks.
+/// Lines go from one core to another faster where they lie in more than some 40 pages that are used
+/// in turn. Probably the prefetchers follow about as many pages, and fetch lines of these ahead
+/// that the other core is about to write. Between two cores shares of 1 to 8 KiB take 0.4 to 0.8 of
+/// the time on flag slots of 64 shares instead of 16.
 Profile sapphire_rapids_profile() {
     Profile profile = default_profile();
     MemoryModel& memory = profile.memory;
@@ -245,6 +249,7 @@ Profile sapphire_rapids_profile() {
     memory.reduce_fixed_ns = 1.2;
     memory.cma.bytes_min = 8 << 10;
     memory.copies.mapped_bytes_min = 2 << 10;
+    memory.flag_slots.depth = 64;
     profile.copy_per_byte_ns = memory.cache(Cache::l2).copy_per_byte_ns;
     profile.reduce_per_byte_ns = 0.0136;
     profile.reduce_fixed_ns = memory.reduce_fixed_ns;

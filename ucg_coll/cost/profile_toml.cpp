@@ -97,6 +97,9 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.table("memory.cooperative_copies");
     visitor.field("bytes_min", memory.cooperative.bytes_min);
     visitor.mark("measured", memory.cooperative.measured);
+    visitor.table("memory.flag_slots");
+    visitor.field("depth", memory.flag_slots.depth);
+    visitor.mark("measured", memory.flag_slots.measured);
     visitor.table("memory.wake");
     visitor.field("yield_switch_ns", memory.wake.yield_switch_ns);
     visitor.field("futex_core_ns", memory.wake.futex_core_ns);

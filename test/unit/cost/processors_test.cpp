@@ -26,6 +26,7 @@ TEST_CASE("cost: the kernel copies sooner on a Xeon from Sapphire Rapids on", "[
     const BuiltinCosts xeon = builtin_costs({"GenuineIntel", 6, 143});
     CHECK(xeon.name == "Intel Xeon, Sapphire Rapids");
     CHECK(xeon.profile.memory.cma.bytes_min < default_profile().memory.cma.bytes_min);
+    CHECK(xeon.profile.memory.flag_slots.depth > default_profile().memory.flag_slots.depth);
     // Virtual machines report some of these processors under another number.
     CHECK(builtin_costs({"GenuineIntel", 6, 167}).profile == xeon.profile);
     const BuiltinCosts emerald = builtin_costs({"GenuineIntel", 6, 207});

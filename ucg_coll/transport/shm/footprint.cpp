@@ -64,13 +64,20 @@ shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& o
     const std::uint64_t all = options.host_bytes_max / kPartOfHost;
     const std::uint64_t flag_slot =
         (all - std::min<std::uint64_t>(all, sizeof(shm::FlagSlotSleepers))) / rank_count;
-    const std::uint64_t lines =
-        sizeof(shm::FlagSlotHead) + options.flag_slot_depth * std::uint64_t{sizeof(shm::FlagSlot)};
-    const std::uint64_t room = (flag_slot - std::min(flag_slot, lines)) / options.flag_slot_depth;
+    const auto room_per_share = [&](std::uint32_t depth) {
+        const std::uint64_t lines =
+            sizeof(shm::FlagSlotHead) + depth * std::uint64_t{sizeof(shm::FlagSlot)};
+        return (flag_slot - std::min(flag_slot, lines)) / depth;
+    };
     const std::uint64_t most =
         std::max(kCacheLine, round_up(options.flag_slot_bytes_max, kCacheLine));
-    const std::uint64_t slot_bytes = std::clamp(room / kCacheLine * kCacheLine, kCacheLine, most);
-    return {rank_count, options.flag_slot_depth, static_cast<std::uint32_t>(slot_bytes)};
+    std::uint32_t depth = options.flag_slot_depth;
+    while (depth > kFlagSlotDepth && room_per_share(depth) < most) {
+        depth /= 2;
+    }
+    const std::uint64_t slot_bytes =
+        std::clamp(room_per_share(depth) / kCacheLine * kCacheLine, kCacheLine, most);
+    return {rank_count, depth, static_cast<std::uint32_t>(slot_bytes)};
 }
 
 std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options) {

@@ -3,8 +3,10 @@
 // schedules that read peers' memory in place.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -28,6 +30,16 @@
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
+
+/// The depth of flag slots where memory is short, and where a processor gains nothing by more.
+inline constexpr std::uint32_t kFlagSlotDepth = 16;
+
+/// Returns the depth of flag slots nearest to the one that a profile asks for.
+constexpr std::uint32_t flag_slot_depth(std::uint64_t wanted) {
+    constexpr std::uint64_t kDepthMax = 1024;
+    return std::bit_floor(
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kFlagSlotDepth, kDepthMax)));
+}
 
 /// Options of a ShmTransport. They are the same on all ranks of a group.
 struct ShmOptions {
@@ -75,10 +87,11 @@ struct ShmOptions {
     /// ranks, all together have as many as 32 would (staging_bytes()). Where the heap has no room
     /// for them, there are none.
     std::uint64_t staging_bytes = 0;
-    /// How many sequence numbers a rank may be ahead of its peers on its flag slot; a power of two,
-    /// at least 2.
-    std::uint32_t flag_slot_depth = 16;
-    /// The longest share in bytes, where there is room.
+    /// How many sequence numbers a rank may be ahead of its peers on its flag slot, where there is
+    /// room; a power of two, at least 2.
+    std::uint32_t flag_slot_depth = kFlagSlotDepth;
+    /// The longest share in bytes, where there is room. With many ranks flag slots become less
+    /// deep, down to kFlagSlotDepth, and then shares become shorter.
     std::uint32_t flag_slot_bytes_max = 8 << 10;
     std::chrono::milliseconds attach_timeout{30000};
 };
