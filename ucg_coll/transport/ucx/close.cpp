@@ -9,11 +9,12 @@
 namespace ucg::transport::ucx {
 
 void Core::begin_close() {
-    if (phase_ != Phase::running) {
+    if (!state_.running()) {
         return;
     }
+    state_.stop();
     phase_ = Phase::parting;
-    close_deadline_ = Clock::now() + options_.close_timeout;
+    close_deadline_ = Clock::now() + setup_.options.close_timeout;
     flushing_.reserve(peers_.size());
     for (auto& [process, peer] : peers_) {
         if (peer->endpoint == nullptr || !peer->failure.ok()) {
@@ -49,14 +50,14 @@ void Core::say_bye(Peer& peer) {
         return;
     }
     peer.lane_bye_due = peer.lane_state == LaneState::open;
-    send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, self_.ucp);
+    send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, setup_.self.ucp);
 }
 
 /// Says bye by the lanes as well, where that is due. It looks at all peers, so it is to be called
 /// once in a turn.
 void Core::send_lane_byes() {
     LaneNotice bye;
-    bye.source = self_.process;
+    bye.source = setup_.self.process;
     bye.what = LaneNotice::What::bye;
     for (auto& [process, peer] : peers_) {
         bye.target = process;
@@ -82,7 +83,7 @@ bool Core::close_progress() {
     switch (phase_) {
     case Phase::parting:
         send_lane_byes();
-        if ((all_parted() && active_operations_ == 0) || late) {
+        if ((all_parted() && operations_.active() == 0) || late) {
             start_closing();
         }
         return false;
@@ -103,7 +104,7 @@ void Core::start_closing() {
     for (const Flushing& flushing : std::exchange(flushing_, {})) { // Time was up.
         ucp_request_free(flushing.request);
     }
-    close_deadline_ = Clock::now() + options_.close_timeout;
+    close_deadline_ = Clock::now() + setup_.options.close_timeout;
     for (auto& [process, peer] : peers_) {
         drop_lane(*peer);
         drop_ring(*peer, false);
@@ -119,7 +120,7 @@ void Core::close_endpoint(Peer& peer, bool failed) {
     }
     ucp_request_param_t parameters;
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    parameters.flags = detects_failures_ ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    parameters.flags = setup_.detects_failures ? UCP_EP_CLOSE_FLAG_FORCE : 0;
     closing_.reserve(closing_.size() + 1);
     const ucs_status_ptr_t request = ucp_ep_close_nbx(peer.endpoint, &parameters);
     endpoint_owners_.erase(peer.endpoint);

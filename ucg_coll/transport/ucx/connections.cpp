@@ -66,9 +66,7 @@ void Core::forget(Peer& peer) {
 bool Core::is_held(const Peer& peer) const {
     const auto names = [&](const auto& each) { return each.peer == &peer; };
     return peer.endpoint != nullptr || std::any_of(closing_.begin(), closing_.end(), names) ||
-           std::any_of(flushing_.begin(), flushing_.end(), names) ||
-           std::any_of(operations_.begin(), operations_.end(),
-                       [&](const Operation& each) { return each.active && each.peer == &peer; });
+           std::any_of(flushing_.begin(), flushing_.end(), names) || operations_.sends_to(peer);
 }
 
 /// To be called where one of these conditions may have come true.
@@ -81,7 +79,7 @@ void Core::note_departed(const Peer& peer) {
 /// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
 void Core::forget_departed() {
     may_forget_ = false;
-    for (auto next = peers_.begin(); next != peers_.end() && phase_ == Phase::running;) {
+    for (auto next = peers_.begin(); next != peers_.end() && state_.running();) {
         Peer& peer = *(next++)->second;
         if (peer.groups == 0 && peer.left && !is_held(peer) &&
             suffices([&] { departed_.insert(peer.address.process); })) {
@@ -104,10 +102,10 @@ bool Core::connect(Peer& peer) {
                             UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     parameters.address = reinterpret_cast<const ucp_address_t*>(peer.address.ucp.data());
     parameters.err_mode =
-        detects_failures_ ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
+        setup_.detects_failures ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
     parameters.err_handler.cb = on_endpoint_error;
     parameters.err_handler.arg = this;
-    const ucs_status_t status = ucp_ep_create(ucp_.worker.get(), &parameters, &peer.endpoint);
+    const ucs_status_t status = ucp_ep_create(setup_.worker, &parameters, &peer.endpoint);
     if (status != UCS_OK) {
         peer.endpoint = nullptr;
         if (put_off(peer, status)) {
@@ -136,18 +134,19 @@ bool Core::put_off(Peer& peer, ucs_status_t status) {
     constexpr std::chrono::milliseconds kPauseMax{2000};
     constexpr unsigned kTriesMin = 8; // Time passes also while nobody makes progress here.
     const Clock::time_point now = Clock::now();
-    if (status != UCS_ERR_UNREACHABLE || phase_ != Phase::running) {
+    if (status != UCS_ERR_UNREACHABLE || !state_.running()) {
         return false;
     }
     if (!peer.refusal) {
         peer.refusal.emplace();
-        peer.refusal->give_up = now + options_.connect_timeout;
+        peer.refusal->give_up = now + setup_.options.connect_timeout;
         peer.refusal->owed.push_back({Control::start_over, 0, {}});
         refused_.push_back(&peer);
         log(LogLevel::warn,
             "ucx: connecting to a peer: {}; it is tried again for {} s (timeout), and {} times at "
             "least",
-            ucs_status_string(status), options_.connect_timeout.count() / 1000, kTriesMin - 1);
+            ucs_status_string(status), setup_.options.connect_timeout.count() / 1000,
+            kTriesMin - 1);
     }
     Refusal& refusal = *peer.refusal;
     ++refusal.tries;
@@ -174,8 +173,8 @@ void Core::retry_refused() {
 /// then a probe goes out.
 void Core::doubt(Peer& peer) {
     constexpr std::chrono::seconds kAnswer{1};
-    if (peer.carried || peer.endpoint == nullptr || !peer.failure.ok() || !detects_failures_ ||
-        phase_ != Phase::running) {
+    if (peer.carried || peer.endpoint == nullptr || !peer.failure.ok() ||
+        !setup_.detects_failures || !state_.running()) {
         return;
     }
     if (!peer.doubted_until) {
@@ -187,8 +186,8 @@ void Core::doubt(Peer& peer) {
 
 void Core::settle_doubts() {
     for (Peer* peer : std::vector<Peer*>(doubted_)) {
-        const bool standing = peer->carried || peer->endpoint == nullptr || !peer->failure.ok() ||
-                              phase_ != Phase::running;
+        const bool standing =
+            peer->carried || peer->endpoint == nullptr || !peer->failure.ok() || !state_.running();
         if (standing || Clock::now() >= *peer->doubted_until) {
             peer->doubted_until.reset();
             if (!standing) {
@@ -205,7 +204,7 @@ void Core::start_over(Peer& peer) {
     close_endpoint(peer, false);
     peer.refusal.emplace();
     peer.refusal->next_try = Clock::now();
-    peer.refusal->give_up = peer.refusal->next_try + options_.connect_timeout;
+    peer.refusal->give_up = peer.refusal->next_try + setup_.options.connect_timeout;
     refused_.push_back(&peer);
 }
 
@@ -224,7 +223,7 @@ void Core::send_unsent(Peer& peer) {
         Fifo<Message> unsent = std::exchange(link->unsent, {});
         while (Message* message = unsent.pop()) {
             bool ended = false;
-            if (!attempt([&] { ended = transmit(*link, *message); })) {
+            if (!state_.attempt([&] { ended = transmit(*link, *message); })) {
                 link->group.complete(*message, memory_ran_out());
             }
             link->group.completed += ended ? 1 : 0;
@@ -255,7 +254,7 @@ unsigned Core::fail(Peer& peer, const Status& why) {
 
 void Core::on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status) {
     Core& core = *static_cast<Core*>(argument);
-    core.attempt([&] { core.endpoint_errors_.emplace_back(endpoint, status); });
+    core.state_.attempt([&] { core.endpoint_errors_.emplace_back(endpoint, status); });
 }
 
 void Core::handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status) {
@@ -278,12 +277,12 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
 
 /// Sends a control message. REQUIRES: the peer is connected.
 void Core::send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload) {
-    Operation& operation = take_send(peer);
+    Operation& operation = operations_.take_send(peer);
     operation.is_control = true;
-    operation.control = {what, detail, self_.process, peer.address.process};
+    operation.control = {what, detail, setup_.self.process, peer.address.process};
     operation.payload = payload;
-    put_word(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
-             std::as_bytes(std::span(operation.payload)));
+    operations_.put_word(operation, kUcpControl, std::as_bytes(std::span(&operation.control, 1)),
+                         std::as_bytes(std::span(operation.payload)));
 }
 
 /// Sends a control message, now or as soon as there is a connection.
@@ -300,7 +299,7 @@ ucs_status_t Core::on_control(void* argument, const void* header, std::size_t he
                               const ucp_am_recv_param_t* /*parameters*/) {
     Core& core = *static_cast<Core*>(argument);
     if (header_bytes == sizeof(ControlHeader)) {
-        core.attempt([&] {
+        core.state_.attempt([&] {
             ControlArrival arrival;
             std::memcpy(&arrival.header, header, sizeof(arrival.header));
             arrival.payload.assign(static_cast<const char*>(data), bytes);
@@ -311,7 +310,7 @@ ucs_status_t Core::on_control(void* argument, const void* header, std::size_t he
 }
 
 void Core::handle_control(const ControlHeader& header, const std::string& payload) {
-    if (header.target != self_.process) {
+    if (header.target != setup_.self.process) {
         return;
     }
     Peer* peer = find_peer(header.source);

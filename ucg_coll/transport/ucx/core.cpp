@@ -29,7 +29,17 @@ const char* text(LaneState state) {
 } // namespace
 
 Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
-    std::unique_ptr<Core> core(new Core(options));
+    static_cast<void>(memory_ran_out());
+    Result<Ucp> ucp = open_ucp(options);
+    if (!ucp) {
+        return ucp.status();
+    }
+    // No other process has it, but for a chance of 2^-63 per pair; 0 is nobody's.
+    const Result<std::uint64_t> process = random_word();
+    if (!process) {
+        return process.status();
+    }
+    std::unique_ptr<Core> core(new Core(options, std::move(*ucp), *process | 1));
     const Status status = core->open();
     if (!status.ok()) {
         return status;
@@ -37,17 +47,25 @@ Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
     return core;
 }
 
+Setup Core::setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process) {
+    Setup setup;
+    setup.options = options;
+    setup.worker = ucp.worker.get();
+    setup.self.process = process;
+    setup.self.place = this_place();
+    setup.self.only_tcp = ucp.inventory.only_tcp();
+    setup.self.ucp = ucp.address;
+    setup.detects_failures = options.detect_failures && ucp.inventory.has_network();
+    return setup;
+}
+
+Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
+    : mutex_(options.threads), ucp_(std::move(ucp)), setup_(setup_of(options, ucp_, process)),
+      operations_(state_, *this), early_(setup_.worker),
+      eager_bytes_(setup_.self.only_tcp ? std::max(options.eager_bytes, options.eager_bytes_tcp)
+                                        : options.eager_bytes) {}
+
 Status Core::open() {
-    static_cast<void>(memory_ran_out());
-    Result<Ucp> ucp = open_ucp(options_);
-    if (!ucp) {
-        return ucp.status();
-    }
-    ucp_ = std::move(*ucp);
-    eager_bytes_ = ucp_.inventory.only_tcp()
-                       ? std::max(options_.eager_bytes, options_.eager_bytes_tcp)
-                       : options_.eager_bytes;
-    detects_failures_ = options_.detect_failures && ucp_.inventory.has_network();
     for (const unsigned id : {kUcpData, kUcpControl}) {
         ucp_am_handler_param_t parameters{};
         parameters.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -56,41 +74,30 @@ Status Core::open() {
         parameters.flags = UCP_AM_FLAG_WHOLE_MSG;
         parameters.cb = id == kUcpData ? on_data : on_control;
         parameters.arg = this;
-        const ucs_status_t status = ucp_worker_set_am_recv_handler(ucp_.worker.get(), &parameters);
+        const ucs_status_t status = ucp_worker_set_am_recv_handler(setup_.worker, &parameters);
         if (status != UCS_OK) {
             return ucx_failure(status, "setting UCX's handler of active messages");
         }
     }
-    if (options_.short_lane) {
-        short_lane_ = ShortLane::create(ucp_.inventory, options_, *this, interfaces_);
+    if (setup_.options.short_lane) {
+        short_lane_ = ShortLane::create(ucp_.inventory, setup_.options, *this, interfaces_);
     }
-    // No other process has it, but for a chance of 2^-63 per pair; 0 is nobody's.
-    const Result<std::uint64_t> process = random_word();
-    if (!process) {
-        return process.status();
-    }
-    self_.process = *process | 1;
-    self_.place = this_place();
-    self_.only_tcp = only_tcp();
-    self_.ucp = ucp_.address;
-    self_.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
-    if (self_.lanes.empty()) {
+    ProcessAddress address = setup_.self;
+    address.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
+    if (address.lanes.empty()) {
         short_lane_.reset(); // Its worker need not be asked.
     }
-    packed_address_ = pack(self_);
+    packed_address_ = pack(address);
     return {};
 }
 
 Core::~Core() {
     UCG_ASSERT(groups_.empty());
-    if (!ucp_.worker) {
-        return;
-    }
     while (!close_progress()) {
         std::this_thread::yield(); // The peers may need this processor to answer.
     }
     for (auto& [group, early] : orphans_) {
-        discard(early);
+        early_.discard(early);
     }
     ucp_.worker.reset(); // While the peers of what it may still complete are there.
 }
@@ -99,7 +106,7 @@ Core::~Core() {
 /// path. While only the short lane has work, UCP is polled in one of kUcpQuietPeriod calls; once it
 /// has moved something it is polled in every call for a while.
 bool Core::ucp_is_due(unsigned by_lane) {
-    if (!short_lane_ || phase_ != Phase::running) {
+    if (!short_lane_ || !state_.running()) {
         return true;
     }
     ++turn_;
@@ -117,8 +124,8 @@ unsigned Core::progress() {
     in_progress_ = true;
     unsigned by_lane = short_lane_ ? short_lane_->progress() : 0;
     by_lane += take_lines(); // After notices: who says good-bye has put its lines before.
-    const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(ucp_.worker.get()) : 0;
-    if (by_ucp > 0 || active_operations_ > 0) {
+    const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(setup_.worker) : 0;
+    if (by_ucp > 0 || operations_.active() > 0) {
         ucp_busy_turns_ = kUcpBusyTurns;
     }
     in_progress_ = false;
@@ -127,8 +134,8 @@ unsigned Core::progress() {
 }
 
 void Core::run_deferred() {
-    attempt([this] { work_off(); });
-    if (lost_) {
+    state_.attempt([this] { work_off(); });
+    if (state_.take_loss()) {
         fail_all();
     }
 }
@@ -136,7 +143,6 @@ void Core::run_deferred() {
 /// Fails all peers, and takes no more groups from then on: whose message was lost, or which news of
 /// whom, cannot always be told, and a message may be for a group that is yet to come.
 void Core::fail_all() {
-    lost_ = false;
     if (broken_.ok()) {
         broken_ = memory_ran_out();
         static_cast<void>(
@@ -146,14 +152,14 @@ void Core::fail_all() {
         group->status = group->status.ok() ? broken_ : group->status;
         for (const std::unique_ptr<Link>& link : group->links) {
             if (link) {
-                discard(link->early);
+                early_.discard(link->early);
             }
         }
     }
     for (auto& [process, peer] : peers_) {
         fail(*peer, broken_);
     }
-    attempt([this] {
+    state_.attempt([this] {
         for (auto& [process, peer] : peers_) {
             leave(*peer);
         }
@@ -163,13 +169,13 @@ void Core::fail_all() {
 /// Says bye to the peer, which may wait for this process even where this one has not heard of it
 /// yet. Its answer closes the connection. A worker that is closing anyway has said bye.
 void Core::leave(Peer& peer) {
-    if (phase_ != Phase::running) {
+    if (!state_.running()) {
         return;
     }
     drop_lane(peer);
     drop_ring(peer, false);
     if (peer.endpoint != nullptr || (!peer.connected && connect(peer))) {
-        send_control(peer, Control::bye, 0, self_.ucp);
+        send_control(peer, Control::bye, 0, setup_.self.ucp);
     }
 }
 
@@ -179,7 +185,7 @@ void Core::work_off() {
     if (!pulls_.empty()) {
         pulls_.take_all([this](const Pull& pull) {
             pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
-            early_pool_.release(pull.early);
+            early_.release(pull.early);
         });
     }
     if (!to_say_.empty()) {
@@ -189,9 +195,9 @@ void Core::work_off() {
         continue_long();
     }
     if (!credits_due_.empty()) {
-        credits_due_.take_all([this](Link* link) { attempt([&] { send_credit(*link); }); });
+        credits_due_.take_all([this](Link* link) { state_.attempt([&] { send_credit(*link); }); });
     }
-    discard(unwanted_);
+    early_.discard(unwanted_);
     handle_arrivals();
     if (!to_resend_.empty()) {
         for (Peer* peer : std::exchange(to_resend_, {})) {
@@ -208,7 +214,7 @@ void Core::work_off() {
     }
     if (!to_greet_.empty()) {
         for (Peer* peer : std::exchange(to_greet_, {})) {
-            if (peer->lane_state == LaneState::greeting && phase_ == Phase::running) {
+            if (peer->lane_state == LaneState::greeting && state_.running()) {
                 greet_or_next(*peer);
             }
         }
@@ -229,13 +235,13 @@ std::string Core::describe() const {
     for (const UcpInventory::Resource& resource : ucp_.inventory.resources) {
         out += fmt::format(" {}/{}", resource.transport, resource.device);
     }
-    out += fmt::format("\nfailure detection: {}\n", detects_failures_ ? "on"
-                                                    : options_.detect_failures
+    out += fmt::format("\nfailure detection: {}\n", setup_.detects_failures ? "on"
+                                                    : setup_.options.detect_failures
                                                         ? "off (only shared memory, which cannot)"
                                                         : "off (not asked for)");
     if (!short_lane_) {
         out += fmt::format("short lane: off ({})\n",
-                           options_.short_lane ? "no interface is able" : "not asked for");
+                           setup_.options.short_lane ? "no interface is able" : "not asked for");
     }
     for (const InterfaceInfo& info : interfaces_) {
         out += fmt::format("short lane {}/{}: {}", info.transport, info.device,

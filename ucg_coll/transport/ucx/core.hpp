@@ -3,7 +3,8 @@
 //
 // UCX's callbacks run inside ucp_worker_progress() and uct_worker_progress(). They change states
 // and append to the lists under "what callbacks leave behind"; they never call UCX. run_deferred()
-// then does the work from outside. Nor do they throw: what they do goes through attempt().
+// then does the work from outside. Nor do they throw: what they do goes through
+// WorkerState::attempt().
 #pragma once
 
 #include <chrono>
@@ -22,36 +23,19 @@
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/due.hpp"
+#include "ucg_coll/transport/ucx/early.hpp"
 #include "ucg_coll/transport/ucx/exhaustion.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
+#include "ucg_coll/transport/ucx/operations.hpp"
 #include "ucg_coll/transport/ucx/peer.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 #include "ucg_coll/transport/ucx/wire.hpp"
+#include "ucg_coll/transport/ucx/worker.hpp"
 
 namespace ucg::transport::ucx {
 
-/// An operation that UCP has in progress: it sends an active message, or pulls the data of a
-/// rendezvous. UCX 1.13 reads a header until the operation completes, so the header lives here.
-struct Operation {
-    explicit Operation(Core& owner) : core(owner) {}
-
-    Core& core;
-    LongHeader header; ///< A message that is not long sends the envelope alone.
-    ControlHeader control;
-    std::string payload; ///< That of a control message.
-    bool is_control = false;
-    Peer* peer = nullptr;         ///< The receiver of what is sent; null for what is pulled.
-    std::uint32_t connection = 0; ///< Sends: Peer::connection when it was made.
-    Link* link = nullptr;         ///< That of `message`; null where that is null.
-    std::byte nothing{};          ///< The byte that an empty rendezvous moves.
-    Message* message = nullptr;   ///< Null for what is no message, and once it was given up.
-    bool credit = false;          ///< The message has taken credit from its link's window.
-    bool active = false;          ///< In progress: not in the list of free operations.
-    Operation* next = nullptr;    ///< In the list of free operations.
-};
-
-class Core final : private LaneSink {
+class Core final : private LaneSink, private OperationEnd {
   public:
     static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
     ~Core();
@@ -64,7 +48,7 @@ class Core final : private LaneSink {
     void begin_close();
     bool close_progress();
     const std::vector<InterfaceInfo>& interfaces() const { return interfaces_; }
-    bool only_tcp() const { return ucp_.inventory.only_tcp(); }
+    bool only_tcp() const { return setup_.self.only_tcp; }
     std::string describe() const;
 
     // Groups: groups.cpp.
@@ -100,24 +84,18 @@ class Core final : private LaneSink {
     };
     enum class Phase { running, parting, closing, closed };
 
-    explicit Core(const UcxOptions& options) : options_(options), mutex_(options.threads) {}
+    Core(const UcxOptions& options, Ucp ucp, std::uint64_t process);
+    static Setup setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process);
     Status open();
     bool ucp_is_due(unsigned by_lane);
     void work_off();
-    template <typename Work>
-    bool attempt(Work work);
     void fail_all();
     void leave(Peer& peer);
 
-    // Operations.
-    Operation& take_operation();
-    Operation& take_send(Peer& peer);
-    void release_operation(Operation& operation);
-    void finish(Operation& operation, ucs_status_t status);
+    // Ended operations.
+    void operation_ended(Operation& operation, ucs_status_t status) override;
     void settle(Operation& operation, ucs_status_t status);
     void take_back(Operation& operation);
-    template <typename Condition>
-    void give_up_if(Condition condition);
     void give_up_all(const Peer& peer);
 
     // Messages.
@@ -126,12 +104,6 @@ class Core final : private LaneSink {
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
     static bool put_line(Peer& peer, const Message& message, const Envelope& envelope);
     bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
-    static ucs_status_ptr_t put(Operation& operation, unsigned id,
-                                std::span<const std::byte> header, std::span<const std::byte> data,
-                                std::uint32_t flags);
-    void put_word(Operation& operation, unsigned id, std::span<const std::byte> header,
-                  std::span<const std::byte> data = {});
-    void note_loss(const Peer& peer, ucs_status_t status);
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
@@ -139,7 +111,6 @@ class Core final : private LaneSink {
     Link* receiver_of(Group& group, const Envelope& envelope);
     Status copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes);
     void pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes);
-    void discard(Fifo<Early>& early);
 
     // Long messages where TCP alone carries them: rendezvous.cpp.
     bool receiver_begins(const Peer& peer, std::uint64_t bytes) const;
@@ -237,24 +208,18 @@ class Core final : private LaneSink {
     static ucs_status_t on_control(void* argument, const void* header, std::size_t header_bytes,
                                    void* data, std::size_t bytes,
                                    const ucp_am_recv_param_t* parameters);
-    static void on_sent(void* request, ucs_status_t status, void* operation);
-    static void on_pulled(void* request, ucs_status_t status, std::size_t bytes, void* operation);
     static void on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
-    const UcxOptions options_;
     OptionalMutex mutex_;
-    ProcessAddress self_;
     std::string packed_address_;
-    bool detects_failures_ = false;
-    std::size_t eager_bytes_ = 0;
     std::vector<InterfaceInfo> interfaces_;
 
-    // Operations outlive the worker, which may still complete some while it is destroyed.
-    std::deque<Operation> operations_;
-    Operation* free_operations_ = nullptr;
-    EarlyPool early_pool_;
-
     Ucp ucp_;
+    const Setup setup_;
+    WorkerState state_;
+    Operations operations_;
+    EarlyArrivals early_;
+    const std::size_t eager_bytes_;
     std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
     std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_; ///< By process id.
     /// Ids of the processes that have left and were forgotten: nobody connects to them again.
@@ -299,24 +264,11 @@ class Core final : private LaneSink {
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;
     Phase phase_ = Phase::running;
-    std::uint64_t active_operations_ = 0;
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;
     bool may_forget_ = false; ///< Some peer may have become one that forget_departed() forgets.
-    bool lost_ = false;       ///< Memory ran out, here or in UCX, since fail_all() last ran.
     Status broken_;           ///< Why no more groups are taken; ok while they are.
 };
-
-/// Runs work that may allocate, within a callback or as its consequence. Returns false if memory
-/// runs out: then something is lost, and run_deferred() fails all peers.
-template <typename Work>
-bool Core::attempt(Work work) {
-    if (suffices(work)) {
-        return true;
-    }
-    lost_ = true;
-    return false;
-}
 
 } // namespace ucg::transport::ucx

@@ -73,7 +73,7 @@ void Core::adopt_orphans(Group& group) {
         }
     }
     orphans_.erase(found);
-    discard(refused);
+    early_.discard(refused);
 }
 
 void Core::adopt(Link& from, Early& early) {
@@ -84,7 +84,7 @@ void Core::adopt(Link& from, Early& early) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, early.data().data(), sizeof(bytes));
     from.note_ready(key_of(early), bytes);
-    early_pool_.release(&early);
+    early_.release(&early);
 }
 
 Link& Core::link(Group& group, Rank rank) {
@@ -118,7 +118,7 @@ void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> list
 
 /// Waits, in bounded time, until UCX holds no message of the group. Returns whether it holds none.
 bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
-    const Clock::time_point deadline = Clock::now() + options_.close_timeout;
+    const Clock::time_point deadline = Clock::now() + setup_.options.close_timeout;
     progress(); // Afterwards no list of deferred work names the group.
     while (group.in_flight > 0 && Clock::now() < deadline) {
         lock.unlock(); // Other groups' threads need the worker as well.
@@ -136,7 +136,7 @@ void Core::give_up(const Group& group, const char* what) {
             "the worker",
             group.id, what, group.in_flight);
     }));
-    give_up_if([&](const Link& link) { return &link.group == &group; });
+    operations_.give_up_if([&](const Link& link) { return &link.group == &group; });
 }
 
 /// Throws nothing: it is called by a destructor, also when memory has run out.
@@ -150,7 +150,7 @@ void Core::detach(Group& group) {
     end_waiting(group, {&Link::unsent, &Link::held}, ended);
     for (const std::unique_ptr<Link>& link : group.links) {
         if (link) {
-            discard(link->early);
+            early_.discard(link->early);
             std::erase(link->peer.links, link.get());
         }
     }
@@ -171,24 +171,20 @@ void Core::detach(Group& group) {
 /// middle of what it sends from a caller's memory over TCP, it sends the end of the connection,
 /// which the peer takes for the rest of the message, and everything behind it for messages.
 bool Core::may_drop(const Peer& peer) const {
-    const bool by_tcp = self_.only_tcp && peer.address.only_tcp;
-    const bool sends =
-        std::any_of(operations_.begin(), operations_.end(), [&](const Operation& operation) {
-            return operation.active && operation.peer == &peer;
-        });
-    return detects_failures_ && peer.endpoint != nullptr && !(by_tcp && sends);
+    const bool by_tcp = setup_.self.only_tcp && peer.address.only_tcp;
+    return setup_.detects_failures && peer.endpoint != nullptr &&
+           !(by_tcp && operations_.sends_to(peer));
 }
 
 /// Closes the connections of peers that have not let go of the group's messages, so that UCX gives
 /// back what it held for them. Returns whether there are such peers.
 bool Core::drop_holders(const Group& group) {
     bool dropped = false;
-    for (const Operation& operation : operations_) {
-        if (!operation.active || operation.message == nullptr || &operation.link->group != &group ||
-            !may_drop(operation.link->peer)) {
-            continue;
-        }
+    operations_.visit_messages([&](const Operation& operation) {
         Peer& peer = operation.link->peer;
+        if (&operation.link->group != &group || !may_drop(peer)) {
+            return;
+        }
         const Status why(Code::io_error, "a peer process was given up, which did not go on with "
                                          "a message of a collective that has failed");
         log(LogLevel::warn, "ucx: {}", why.message());
@@ -197,7 +193,7 @@ bool Core::drop_holders(const Group& group) {
         drop_ring(peer, false);
         close_endpoint(peer, false);
         dropped = true;
-    }
+    });
     return dropped;
 }
 
@@ -229,45 +225,26 @@ void Core::abandon(Group& group) {
     }
     group.abandoned = true;
     end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
-    attempt([&] {
+    state_.attempt([&] {
         abandoned_.try_emplace(group.id);
         decline_early(group);
     });
     for (const std::unique_ptr<Link>& link : group.links) {
         if (link) {
-            discard(link->early);
+            early_.discard(link->early);
         }
     }
     bool over = let_go(group, lock);
     if (!over) {
-        attempt([&] { over = drop_holders(group) && let_go(group, lock); });
+        state_.attempt([&] { over = drop_holders(group) && let_go(group, lock); });
     }
     if (!over) {
         give_up(group, "is given up");
     }
 }
 
-/// Ends the messages of the links for which `condition` is true. UCX keeps their operations until
-/// these end; the messages do not wait for that.
-template <typename Condition>
-void Core::give_up_if(Condition condition) {
-    for (Operation& operation : operations_) {
-        if (!operation.active || operation.message == nullptr || !condition(*operation.link)) {
-            continue;
-        }
-        Group& group = operation.link->group;
-        const Status& why = operation.link->peer.failure;
-        --group.in_flight;
-        group.complete(*operation.message, !why.ok() ? why : described([] {
-            return Status(Code::timed_out, "a message did not end in time");
-        }));
-        operation.message = nullptr;
-        operation.link = nullptr;
-    }
-}
-
 void Core::give_up_all(const Peer& peer) {
-    give_up_if([&](const Link& link) { return &link.peer == &peer; });
+    operations_.give_up_if([&](const Link& link) { return &link.peer == &peer; });
 }
 
 } // namespace ucg::transport::ucx

@@ -21,7 +21,7 @@ namespace ucg::transport::ucx {
 
 void Core::start_lane(Peer& peer) {
     if (short_lane_ != nullptr && peer.lane_state == LaneState::untried) {
-        peer.routes = short_lane_->routes(self_.place, peer.address);
+        peer.routes = short_lane_->routes(setup_.self.place, peer.address);
         try_routes(peer);
     }
 }
@@ -56,7 +56,7 @@ void Core::offer_endpoint(Peer& peer) {
 /// none.
 void Core::greet(Peer& peer) {
     LaneNotice notice;
-    notice.source = self_.process;
+    notice.source = setup_.self.process;
     notice.target = peer.address.process;
     notice.to = static_cast<std::uint16_t>(peer.route.peer);
     notice.attempt = peer.attempt;
@@ -92,7 +92,7 @@ void Core::answer_greeting(const LaneNotice& greeting) {
     Peer* peer = find_peer(greeting.source);
     if (peer == nullptr) {
         strangers_[greeting.source] = greeting;
-    } else if (peer->failure.ok() && phase_ == Phase::running) {
+    } else if (peer->failure.ok() && state_.running()) {
         tell_peer(*peer, Control::lane_answer, greeting.attempt, ring_for(*peer, greeting.to));
         if (peer->lane_state == LaneState::accepted && peer->offer_taken == greeting.attempt) {
             greet_or_next(*peer);
@@ -158,7 +158,7 @@ unsigned Core::take_lines_of(Peer& peer) {
     }
     if (peer.lines_in->owes() && peer.lane_state == LaneState::open) {
         LaneNotice notice;
-        notice.source = self_.process;
+        notice.source = setup_.self.process;
         notice.target = peer.address.process;
         notice.what = LaneNotice::What::taken;
         notice.attempt = peer.lines_in->taken();
@@ -171,7 +171,7 @@ unsigned Core::take_lines_of(Peer& peer) {
 
 void Core::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
     const LaneState state = peer.lane_state;
-    if (state == LaneState::offered && self_.process < peer.address.process) {
+    if (state == LaneState::offered && setup_.self.process < peer.address.process) {
         return; // The peer takes up ours.
     }
     if (take_offer(peer, attempt, payload)) {
@@ -192,12 +192,12 @@ bool Core::take_offer(Peer& peer, std::uint32_t attempt, const std::string& payl
         return false;
     }
     std::string address;
-    UctEndpoint endpoint = short_lane_->take(*offer, self_.place, peer.address, address);
+    UctEndpoint endpoint = short_lane_->take(*offer, setup_.self.place, peer.address, address);
     if (!endpoint) {
         return false;
     }
     if (state == LaneState::untried) { // Should this one fail.
-        peer.routes = short_lane_->routes(self_.place, peer.address);
+        peer.routes = short_lane_->routes(setup_.self.place, peer.address);
     }
     drop_lane(peer);
     peer.lane = std::move(endpoint);
@@ -223,7 +223,7 @@ void Core::handle_acceptance(Peer& peer, std::uint32_t attempt, const std::strin
 
 void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
                                const std::string& payload) {
-    if (!peer.failure.ok() || phase_ != Phase::running) {
+    if (!peer.failure.ok() || !state_.running()) {
         return;
     }
     const LaneState state = peer.lane_state;
@@ -242,18 +242,18 @@ void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
 }
 
 void Core::lane_notice(const LaneNotice& notice) {
-    if (notice.target != self_.process) {
+    if (notice.target != setup_.self.process) {
         return;
     }
     if (notice.what != LaneNotice::What::taken) {
-        attempt([&] { notices_.push_back(notice); });
+        state_.attempt([&] { notices_.push_back(notice); });
     } else if (Peer* peer = find_peer(notice.source)) {
         peer->lines_out.acknowledge(notice.attempt);
     }
 }
 
 void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    attempt([&] { lane_errors_.emplace_back(endpoint, status); });
+    state_.attempt([&] { lane_errors_.emplace_back(endpoint, status); });
 }
 
 void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
@@ -263,9 +263,9 @@ void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
         }
         const bool was_open = peer->lane_state == LaneState::open;
         drop_lane(*peer);
-        if (!was_open && phase_ == Phase::running) {
+        if (!was_open && state_.running()) {
             try_routes(*peer);
-        } else if (was_open && phase_ == Phase::running && !peer->left) {
+        } else if (was_open && state_.running() && !peer->left) {
             // What was on the way is lost, so the peer is, whatever UCP thinks of it.
             fail_connection(*peer, status);
         }

@@ -62,10 +62,6 @@ void end_contradicted(Link& from, const Envelope& envelope) {
 
 namespace {
 
-std::span<const std::byte> short_header(const Operation& operation) {
-    return std::as_bytes(std::span(&operation.header.envelope, 1));
-}
-
 /// Ends a message within post(): its state says so, and progress() does not count it.
 void end_at_once(Group& group, Message& message, const Status& outcome) {
     if (!outcome.ok() && group.status.ok()) {
@@ -76,46 +72,14 @@ void end_at_once(Group& group, Message& message, const Status& outcome) {
 
 } // namespace
 
-Operation& Core::take_operation() {
-    if (free_operations_ == nullptr) {
-        free_operations_ = &operations_.emplace_back(*this);
-    }
-    Operation& operation = *free_operations_;
-    free_operations_ = operation.next;
-    operation.active = true;
-    operation.is_control = false;
-    operation.credit = false;
-    operation.header = {};
-    ++active_operations_;
-    return operation;
-}
-
-Operation& Core::take_send(Peer& peer) {
-    Operation& operation = take_operation();
-    operation.peer = &peer;
-    operation.connection = peer.connection;
-    return operation;
-}
-
-void Core::release_operation(Operation& operation) {
-    operation.active = false;
-    --active_operations_;
-    operation.peer = nullptr;
-    operation.link = nullptr;
-    operation.message = nullptr;
-    operation.next = free_operations_;
-    free_operations_ = &operation;
-}
-
 /// Ends an operation that UCX has given back. If there is no memory for what is to be done with its
 /// message, the message fails.
-void Core::finish(Operation& operation, ucs_status_t status) {
+void Core::operation_ended(Operation& operation, ucs_status_t status) {
     Link* link = operation.link;
-    if (!attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
+    if (!state_.attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
         --link->group.in_flight;
         link->group.complete(*operation.message, memory_ran_out());
     }
-    release_operation(operation);
 }
 
 /// Ends the message of an operation that has ended, or goes on with it. Throws only while the
@@ -126,15 +90,14 @@ void Core::settle(Operation& operation, ucs_status_t status) {
     if (present && status == UCS_OK) {
         peer->carried = true;
     }
-    if (peer != nullptr && !present && status != UCS_OK && peer->failure.ok() &&
-        phase_ == Phase::running) {
+    if (peer != nullptr && !present && status != UCS_OK && peer->failure.ok() && state_.running()) {
         take_back(operation);
         return;
     }
     Message* message = operation.message;
     if (message == nullptr) {
         if (peer != nullptr) {
-            note_loss(*peer, status);
+            operations_.note_loss(*peer, status);
         }
         return;
     }
@@ -216,7 +179,8 @@ bool Core::transmit(Link& to, Message& message) {
         return false;
     }
     const std::uint32_t cost = credit_cost(message.bytes);
-    const bool credit = message.bytes <= eager_bytes_ && to.has_credit(cost, options_.window_bytes);
+    const bool credit =
+        message.bytes <= eager_bytes_ && to.has_credit(cost, setup_.options.window_bytes);
     const Envelope envelope = envelope_of(to, message);
     const bool by_lane = credit && send_short(to, message, envelope);
     if (by_lane) {
@@ -267,7 +231,7 @@ bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope
 /// waits for anybody who does not wait for this very message. (A queue of messages waiting for
 /// credit could block the one that the receiver needs first.)
 bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
-    Operation& operation = take_send(to.peer);
+    Operation& operation = operations_.take_send(to.peer);
     operation.header.envelope = envelope;
     operation.link = &to;
     operation.message = &message;
@@ -275,57 +239,17 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     operation.header.envelope.kind = empty ? Kind::empty : Kind::data;
     operation.credit = credit;
     const std::byte* data = empty ? &operation.nothing : message.data;
-    const ucs_status_ptr_t request =
-        put(operation, kUcpData, short_header(operation), {data, empty ? 1 : message.bytes},
-            credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV);
+    const ucs_status_ptr_t request = Operations::put(
+        operation, kUcpData, operation.short_header(), {data, empty ? 1 : message.bytes},
+        credit ? UCP_AM_SEND_FLAG_EAGER : UCP_AM_SEND_FLAG_RNDV);
     if (UCS_PTR_IS_PTR(request)) {
         ++to.group.in_flight;
         return false;
     }
-    release_operation(operation);
+    operations_.release(operation);
     end_at_once(to.group, message,
                 request == nullptr ? Status() : sending_failed(to, UCS_PTR_STATUS(request)));
     return true;
-}
-
-/// Hands an active message to UCX. Returns a request while UCX holds the operation, in which the
-/// header lies, else how the operation ended. REQUIRES: the operation's peer is connected.
-ucs_status_ptr_t Core::put(Operation& operation, unsigned id, std::span<const std::byte> header,
-                           std::span<const std::byte> data, std::uint32_t flags) {
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask =
-        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.flags = flags;
-    parameters.cb.send = on_sent;
-    parameters.user_data = &operation;
-    const ucs_status_ptr_t request =
-        ucp_am_send_nbx(operation.peer->endpoint, id, header.data(), header.size(), data.data(),
-                        data.size(), &parameters);
-    operation.peer->carried = operation.peer->carried || request == nullptr;
-    return request;
-}
-
-/// Hands UCX a word that is no message: nothing here waits for it. REQUIRES: as put().
-void Core::put_word(Operation& operation, unsigned id, std::span<const std::byte> header,
-                    std::span<const std::byte> data) {
-    const Peer& peer = *operation.peer;
-    const ucs_status_ptr_t request = put(operation, id, header, data, UCP_AM_SEND_FLAG_EAGER);
-    if (!UCS_PTR_IS_PTR(request)) {
-        release_operation(operation);
-        note_loss(peer, UCS_PTR_RAW_STATUS(request));
-    }
-}
-
-/// Notes that a word may not have gone out: its peer may wait for it for ever, so the worker fails
-/// where UCX had no memory. An endpoint that has failed reports itself, and gives another status.
-void Core::note_loss(const Peer& peer, ucs_status_t status) {
-    lost_ = lost_ || (status == UCS_ERR_NO_MEMORY && peer.failure.ok());
-}
-
-void Core::on_sent(void* request, ucs_status_t status, void* operation) {
-    Operation& ended = *static_cast<Operation*>(operation);
-    ended.core.finish(ended, status);
-    ucp_request_free(request);
 }
 
 void Core::receive(Group& group, Message& message) {
@@ -334,7 +258,7 @@ void Core::receive(Group& group, Message& message) {
     Early* early = from.early.take(key_of(message));
     if (early != nullptr && early->envelope.kind == Kind::request_to_send) {
         const Status expected = check_request(from, message, *early);
-        early_pool_.release(std::exchange(early, nullptr));
+        early_.release(std::exchange(early, nullptr));
         if (!expected.ok()) {
             end_at_once(group, message, expected);
             return;
@@ -349,7 +273,7 @@ void Core::receive(Group& group, Message& message) {
             const Status outcome = copy_in(from, message, early->data().data(), early->bytes);
             end_at_once(group, message, outcome);
         }
-        early_pool_.release(early);
+        early_.release(early);
         return;
     }
     if (const Early* other = from.early.contradicting(key_of(message))) {
@@ -376,8 +300,8 @@ void Core::receive(Group& group, Message& message) {
 /// sender.
 Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
-    if (!from.credit_due && from.consumed - from.reported >= options_.window_bytes / 2) {
-        from.credit_due = attempt([&] { credits_due_.add(&from); });
+    if (!from.credit_due && from.consumed - from.reported >= setup_.options.window_bytes / 2) {
+        from.credit_due = state_.attempt([&] { credits_due_.add(&from); });
     }
     if (bytes != message.bytes) {
         return length_mismatch(from, message, bytes);
@@ -417,7 +341,7 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
     if (group == nullptr) {
         // A credit for a group that has ended is of no more use.
         if (envelope.kind == Kind::data && !abandoned_.contains(envelope.group)) {
-            orphans_[envelope.group].push(*early_pool_.hold(envelope, data, bytes));
+            orphans_[envelope.group].push(*early_.hold(envelope, data, bytes));
         }
         return;
     }
@@ -433,13 +357,13 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
         group->complete(*message, copy_in(*from, *message, data, bytes));
     } else {
         end_contradicted(*from, envelope);
-        from->early.push(*early_pool_.hold(envelope, data, bytes));
+        from->early.push(*early_.hold(envelope, data, bytes));
     }
 }
 
 void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
     Early* early =
-        early_pool_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
+        early_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
     Group* group = find_group(envelope.group);
     if (group == nullptr) {
         (abandoned_.contains(envelope.group) ? unwanted_ : orphans_[envelope.group]).push(*early);
@@ -464,10 +388,10 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
 void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
     Operation* taken = nullptr;
     if (from.peer.failure.ok()) { // Only by an endpoint can it be taken back: drop_holders().
-        attempt([&] { connect(from.peer); });
+        state_.attempt([&] { connect(from.peer); });
     }
-    if (bytes != message.bytes || !attempt([&] { taken = &take_operation(); })) {
-        ucp_am_data_release(ucp_.worker.get(), handle);
+    if (bytes != message.bytes || !state_.attempt([&] { taken = &operations_.take(); })) {
+        ucp_am_data_release(setup_.worker, handle);
         from.group.complete(message, bytes == message.bytes
                                          ? memory_ran_out()
                                          : length_mismatch(from, message, bytes));
@@ -477,22 +401,7 @@ void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t b
     operation.link = &from;
     operation.message = &message;
     ++from.group.in_flight;
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.cb.recv_am = on_pulled;
-    parameters.user_data = &operation;
-    const ucs_status_ptr_t request = ucp_am_recv_data_nbx(
-        ucp_.worker.get(), handle, bytes == 0 ? &operation.nothing : message.data,
-        bytes == 0 ? 1 : bytes, &parameters);
-    if (!UCS_PTR_IS_PTR(request)) {
-        finish(operation, UCS_PTR_RAW_STATUS(request));
-    }
-}
-
-void Core::on_pulled(void* request, ucs_status_t status, std::size_t /*bytes*/, void* operation) {
-    Operation& ended = *static_cast<Operation*>(operation);
-    ended.core.finish(ended, status);
-    ucp_request_free(request);
+    operations_.pull(operation, setup_.worker, handle, bytes);
 }
 
 ucs_status_t Core::on_data(void* argument, const void* header, std::size_t header_bytes, void* data,
@@ -504,7 +413,9 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
     if (header_bytes == sizeof(LongHeader)) {
         LongHeader head;
         std::memcpy(&head, header, sizeof(head));
-        core.attempt([&] { core.arrive_long(head, {static_cast<const std::byte*>(data), bytes}); });
+        core.state_.attempt([&] {
+            core.arrive_long(head, {static_cast<const std::byte*>(data), bytes});
+        });
         return UCS_OK;
     }
     Envelope envelope;
@@ -514,15 +425,16 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
     std::memcpy(&envelope, header, sizeof(envelope));
     if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
         // The data stays ours until it is pulled or released.
-        return core.attempt([&] { core.arrive_rendezvous(envelope, data, bytes); }) ? UCS_INPROGRESS
-                                                                                    : UCS_OK;
+        return core.state_.attempt([&] { core.arrive_rendezvous(envelope, data, bytes); })
+                   ? UCS_INPROGRESS
+                   : UCS_OK;
     }
-    core.attempt([&] { core.arrive(envelope, data, bytes); });
+    core.state_.attempt([&] { core.arrive(envelope, data, bytes); });
     return UCS_OK;
 }
 
 void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
-    attempt([&] { arrive(envelope, data, bytes); });
+    state_.attempt([&] { arrive(envelope, data, bytes); });
 }
 
 /// Gives back credits that no message of ours has carried.
@@ -541,19 +453,9 @@ void Core::send_credit(Link& to) {
         ShortLane::send(to.peer.lane.get(), envelope, nullptr, 0) == UCS_OK) {
         return;
     }
-    Operation& operation = take_send(to.peer);
+    Operation& operation = operations_.take_send(to.peer);
     operation.header.envelope = envelope;
-    put_word(operation, kUcpData, short_header(operation));
-}
-
-/// Releases early arrivals that nobody will receive.
-void Core::discard(Fifo<Early>& early) {
-    while (Early* item = early.pop()) {
-        if (item->rendezvous != nullptr) {
-            ucp_am_data_release(ucp_.worker.get(), item->rendezvous);
-        }
-        early_pool_.release(item);
-    }
+    operations_.put_word(operation, kUcpData, operation.short_header());
 }
 
 } // namespace ucg::transport::ucx

@@ -18,17 +18,13 @@ LongHeader about(const Link& link, const Message& message, Kind what) {
     return header;
 }
 
-std::span<const std::byte> long_header(const Operation& operation) {
-    return std::as_bytes(std::span(&operation.header, 1));
-}
-
 } // namespace
 
 /// Does the receiver begin the rendezvous of a message of so many bytes? Both ends come to the same
 /// answer.
 bool Core::receiver_begins(const Peer& peer, std::uint64_t bytes) const {
-    return bytes > std::max(options_.eager_bytes, options_.eager_bytes_tcp) && self_.only_tcp &&
-           peer.address.only_tcp;
+    return bytes > std::max(setup_.options.eager_bytes, setup_.options.eager_bytes_tcp) &&
+           setup_.self.only_tcp && peer.address.only_tcp;
 }
 
 /// Sends a long message, now or when the peer is ready. REQUIRES: the peer is connected.
@@ -70,16 +66,16 @@ void Core::tell(Link& to, const LongHeader& header) {
 
 /// Sends a header without data. REQUIRES: the peer is connected.
 void Core::say(Peer& peer, const LongHeader& header) {
-    Operation& operation = take_send(peer);
+    Operation& operation = operations_.take_send(peer);
     operation.header = header;
-    put_word(operation, kUcpData, long_header(operation));
+    operations_.put_word(operation, kUcpData, operation.long_header());
 }
 
 /// Sends the rest of a long message, one fragment after the other: UCX holds one fragment at most,
 /// behind which other messages to the peer wait.
 void Core::send_fragments(Link& to, Message& message) {
     while (message.moved < message.bytes) {
-        Operation& operation = take_send(to.peer);
+        Operation& operation = operations_.take_send(to.peer);
         operation.link = &to;
         operation.message = &message;
         operation.header = {envelope_of(to, message), message.moved};
@@ -88,13 +84,13 @@ void Core::send_fragments(Link& to, Message& message) {
         const std::size_t bytes = std::min(kFragmentBytes, message.bytes - message.moved);
         const std::span<const std::byte> data(message.data + message.moved, bytes);
         message.moved += bytes;
-        const ucs_status_ptr_t request =
-            put(operation, kUcpData, long_header(operation), data, UCP_AM_SEND_FLAG_EAGER);
+        const ucs_status_ptr_t request = Operations::put(
+            operation, kUcpData, operation.long_header(), data, UCP_AM_SEND_FLAG_EAGER);
         if (UCS_PTR_IS_PTR(request)) {
             ++to.group.in_flight;
             return;
         }
-        release_operation(operation);
+        operations_.release(operation);
         if (request != nullptr) {
             to.group.complete(message, sending_failed(to, UCS_PTR_STATUS(request)));
             return;
@@ -108,8 +104,8 @@ void Core::send_fragments(Link& to, Message& message) {
 void Core::say_due() {
     to_say_.take_all([this](const std::pair<Peer*, LongHeader>& due) {
         Peer& peer = *due.first;
-        attempt([&] {
-            if (!peer.failure.ok() || phase_ != Phase::running) {
+        state_.attempt([&] {
+            if (!peer.failure.ok() || !state_.running()) {
                 return;
             }
             if (connect(peer)) {
@@ -130,7 +126,7 @@ void Core::continue_long() {
                                 !link.peer.failure.ok() ? link.peer.failure : described([] {
                                     return failure(Code::io_error, "the connection is gone");
                                 }));
-        } else if (!attempt([&] { send_fragments(link, *due.second); })) {
+        } else if (!state_.attempt([&] { send_fragments(link, *due.second); })) {
             link.group.complete(*due.second, memory_ran_out());
         }
     });
@@ -171,8 +167,7 @@ void Core::arrive_without_group(const LongHeader& header) {
     if (const auto found = abandoned_.find(envelope.group); found != abandoned_.end()) {
         decline(found->second, envelope);
     } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
-        orphans_[envelope.group].push(
-            *early_pool_.hold(envelope, &header.bytes, sizeof(header.bytes)));
+        orphans_[envelope.group].push(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
     }
 }
 
@@ -203,7 +198,7 @@ void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t by
             tell_expected(from, *other);
         }
         end_contradicted(from, envelope);
-        from.early.push(*early_pool_.hold(envelope, &bytes, sizeof(bytes)));
+        from.early.push(*early_.hold(envelope, &bytes, sizeof(bytes)));
     } else if (message->bytes != bytes) {
         tell_expected(from, *message);
         from.posted.take(key);
