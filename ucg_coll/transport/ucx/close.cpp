@@ -16,20 +16,23 @@ void Core::begin_close() {
     phase_ = Phase::parting;
     close_deadline_ = Clock::now() + setup_.options.close_timeout;
     flushing_.reserve(peers_.size());
-    for (auto& [process, peer] : peers_) {
-        if (peer->endpoint == nullptr || !peer->failure.ok()) {
-            continue;
-        }
-        ucp_request_param_t parameters;
-        parameters.op_attr_mask = 0;
-        const ucs_status_ptr_t request = ucp_ep_flush_nbx(peer->endpoint, &parameters);
-        if (UCS_PTR_IS_PTR(request)) {
-            flushing_.push_back({request, peer.get()});
-        } else {
-            say_bye(*peer);
-        }
+    peers_.visit([this](Peer& peer) { part_from(peer); });
+    lanes_.say_byes();
+}
+
+/// Flushes the connection to the peer, if there is one, and says bye.
+void Core::part_from(Peer& peer) {
+    if (peer.endpoint == nullptr || !peer.failure.ok()) {
+        return;
     }
-    send_lane_byes();
+    ucp_request_param_t parameters;
+    parameters.op_attr_mask = 0;
+    const ucs_status_ptr_t request = ucp_ep_flush_nbx(peer.endpoint, &parameters);
+    if (UCS_PTR_IS_PTR(request)) {
+        flushing_.push_back({request, &peer});
+    } else {
+        say_bye(peer);
+    }
 }
 
 void Core::reap_flushing() {
@@ -53,27 +56,12 @@ void Core::say_bye(Peer& peer) {
     send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, setup_.self.ucp);
 }
 
-/// Says bye by the lanes as well, where that is due. It looks at all peers, so it is to be called
-/// once in a turn.
-void Core::send_lane_byes() {
-    LaneNotice bye;
-    bye.source = setup_.self.process;
-    bye.what = LaneNotice::What::bye;
-    for (auto& [process, peer] : peers_) {
-        bye.target = process;
-        if (peer->lane_bye_due && peer->lane) {
-            peer->lane_bye_due = ShortLane::send(peer->lane.get(), bye) == UCS_ERR_NO_RESOURCE;
-        }
-    }
-}
-
 bool Core::all_parted() const {
-    for (const auto& [process, peer] : peers_) {
-        if (peer->endpoint != nullptr && peer->failure.ok() && !peer->bye_answered) {
-            return false;
-        }
-    }
-    return true;
+    bool all = true;
+    peers_.visit([&](const Peer& peer) {
+        all = all && (peer.endpoint == nullptr || !peer.failure.ok() || peer.bye_answered);
+    });
+    return all;
 }
 
 bool Core::close_progress() {
@@ -82,7 +70,7 @@ bool Core::close_progress() {
     const bool late = Clock::now() >= close_deadline_;
     switch (phase_) {
     case Phase::parting:
-        send_lane_byes();
+        lanes_.say_byes();
         if ((all_parted() && operations_.active() == 0) || late) {
             start_closing();
         }
@@ -105,11 +93,10 @@ void Core::start_closing() {
         ucp_request_free(flushing.request);
     }
     close_deadline_ = Clock::now() + setup_.options.close_timeout;
-    for (auto& [process, peer] : peers_) {
-        drop_lane(*peer);
-        drop_ring(*peer, false);
-        close_endpoint(*peer, false);
-    }
+    peers_.visit([this](Peer& peer) {
+        lanes_.end(peer, false);
+        close_endpoint(peer, false);
+    });
 }
 
 /// Begins to close the peer's endpoint, if there is one. REQUIRES: the peer has failed, or nothing
@@ -129,7 +116,7 @@ void Core::close_endpoint(Peer& peer, bool failed) {
         closing_.push_back({request, &peer, failed});
         return;
     }
-    note_departed(peer);
+    peers_.note_departed(peer);
     if (failed) {
         give_up_all(peer);
     }
@@ -141,7 +128,7 @@ void Core::reap_closing() {
             return false;
         }
         ucp_request_free(closing.request);
-        note_departed(*closing.peer);
+        peers_.note_departed(*closing.peer);
         if (closing.failed) {
             give_up_all(*closing.peer);
         }

@@ -6,60 +6,37 @@
 
 namespace ucg::transport::ucx {
 
-namespace {
-
-Status closed_by_peer() {
-    return Status(Code::io_error, "the peer process has closed its connections");
-}
-
-} // namespace
-
-Peer* Core::find_peer(std::uint64_t process) {
-    const auto found = peers_.find(process);
-    return found == peers_.end() ? nullptr : found->second.get();
-}
-
-Peer& Core::intern_peer(ProcessAddress address) {
-    auto found = peers_.find(address.process);
-    if (found == peers_.end()) {
-        auto made = std::make_unique<Peer>();
-        if (departed_.contains(address.process)) {
-            made->connected = true;
-            made->left = true;
-            made->failure = closed_by_peer();
-        }
-        found = peers_.emplace(address.process, std::move(made)).first;
-    }
-    std::unique_ptr<Peer>& slot = found->second;
-    if (slot->address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
-        slot->address = std::move(address);
-    }
-    if (const auto greeted = strangers_.find(slot->address.process); greeted != strangers_.end()) {
-        notices_.push_back(greeted->second);
-        strangers_.erase(greeted);
-    }
-    if (auto offered = strangers_offers_.extract(slot->address.process); !offered.empty()) {
-        controls_.push_back(std::move(offered.mapped()));
-    }
-    return *slot;
-}
-
 void Core::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
         forget(peer);
     }
 }
 
+/// Returns the peer with this address, which may be new. What came from it before goes back to
+/// where arrivals wait.
+Peer& Core::meet(ProcessAddress address) {
+    Peer& peer = peers_.intern(std::move(address));
+    const std::uint64_t process = peer.address.process;
+    if (const Stranger* stranger = lanes_.find_stranger(process)) {
+        if (stranger->greeting) {
+            notices_.push_back(*stranger->greeting);
+        }
+        if (stranger->offer) {
+            controls_.push_back(*stranger->offer);
+        }
+        lanes_.forget_stranger(process);
+    }
+    return peer;
+}
+
 /// Destroys the peer. REQUIRES: no group has it, and it is not held.
 void Core::forget(Peer& peer) {
-    for (std::vector<Peer*>* list : {&refused_, &doubted_, &to_resend_, &to_greet_}) {
+    for (std::vector<Peer*>* list : {&refused_, &doubted_, &to_resend_}) {
         std::erase(*list, &peer);
     }
     to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
-    drop_lane(peer);
-    drop_ring(peer, false);
-    const std::uint64_t process = peer.address.process;
-    peers_.erase(process);
+    lanes_.forget(peer);
+    peers_.erase(peer);
 }
 
 /// Does UCX hold something of which the end will lead to the peer?
@@ -69,23 +46,15 @@ bool Core::is_held(const Peer& peer) const {
            std::any_of(flushing_.begin(), flushing_.end(), names) || operations_.sends_to(peer);
 }
 
-/// To be called where one of these conditions may have come true.
-void Core::note_departed(const Peer& peer) {
-    may_forget_ = may_forget_ || (peer.groups == 0 && peer.left && peer.endpoint == nullptr);
-}
-
 /// Forgets the peers that have left and that nothing names any more, but for their ids: a program
 /// may start and end other processes as long as it runs. Where UCX does not tell that a connection
 /// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
 void Core::forget_departed() {
-    may_forget_ = false;
-    for (auto next = peers_.begin(); next != peers_.end() && state_.running();) {
-        Peer& peer = *(next++)->second;
-        if (peer.groups == 0 && peer.left && !is_held(peer) &&
-            suffices([&] { departed_.insert(peer.address.process); })) {
+    peers_.visit_departed([this](Peer& peer) {
+        if (state_.running() && !is_held(peer) && peers_.remember(peer)) {
             forget(peer);
         }
-    }
+    });
 }
 
 /// Connects to the peer, unless there is a connection. Returns false when the peer has failed, or
@@ -121,7 +90,7 @@ bool Core::connect(Peer& peer) {
     peer.carried = false;
     ++peer.connection;
     endpoint_owners_[peer.endpoint] = &peer;
-    start_lane(peer);
+    lanes_.start(peer);
     if (peer.refusal) {
         send_unsent(peer);
     }
@@ -270,8 +239,7 @@ void Core::fail_connection(Peer& peer, ucs_status_t status) {
     if (fail(peer, why) > 0) {
         log(LogLevel::warn, "ucx: {}", why.message());
     }
-    drop_lane(peer);
-    drop_ring(peer, false);
+    lanes_.end(peer, false);
     close_endpoint(peer, true);
 }
 
@@ -313,17 +281,15 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
     if (header.target != setup_.self.process) {
         return;
     }
-    Peer* peer = find_peer(header.source);
+    Peer* peer = peers_.find(header.source);
     if (header.what == Control::bye && peer == nullptr) {
         ProcessAddress address;
         address.process = header.source;
         address.ucp = payload;
-        peer = &intern_peer(std::move(address));
+        peer = &meet(std::move(address));
     }
     if (peer == nullptr) {
-        if (header.what == Control::lane_offer && unpack_offer(payload).ok()) {
-            strangers_offers_[header.source] = {header, payload};
-        }
+        lanes_.handle_stranger(header, payload);
         return;
     }
     switch (header.what) {
@@ -331,7 +297,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
     case Control::lane_offer:
     case Control::lane_acceptance:
     case Control::lane_refusal:
-    case Control::lane_withdrawal: handle_lane_control(*peer, header, payload); break;
+    case Control::lane_withdrawal: lanes_.handle_control(*peer, header, payload); break;
     case Control::bye:
         peer->ucp_bye_came = true;
         peer->lane_bye_expected = header.detail != 0;
@@ -357,15 +323,14 @@ void Core::handle_bye(Peer& peer) {
     }
     const bool was_well = peer.failure.ok();
     peer.left = true;
-    note_departed(peer);
+    peers_.note_departed(peer);
     if (fail(peer, closed_by_peer()) > 0) {
         log(LogLevel::warn, "ucx: a peer process closed while messages were expected from it");
     }
     // While closing, an endpoint that is gone is answer enough.
     const bool may_connect = peer.endpoint != nullptr || !peer.connected;
     // Before the answer, after which the peer stops listening: UCT would go on trying to connect.
-    drop_lane(peer);
-    drop_ring(peer, true);
+    lanes_.end(peer, true);
     if (was_well && may_connect && connect(peer)) {
         send_control(peer, Control::bye_answer, 0, {});
     }
@@ -378,8 +343,8 @@ void Core::handle_arrivals() {
     }
     for (const LaneNotice& notice : std::exchange(notices_, {})) {
         if (notice.what == LaneNotice::What::greeting) {
-            answer_greeting(notice);
-        } else if (Peer* peer = find_peer(notice.source)) {
+            lanes_.answer_greeting(notice);
+        } else if (Peer* peer = peers_.find(notice.source)) {
             peer->lane_bye_came = true;
             handle_bye(*peer);
         }
@@ -387,9 +352,7 @@ void Core::handle_arrivals() {
     for (const ControlArrival& arrival : std::exchange(controls_, {})) {
         handle_control(arrival.header, arrival.payload);
     }
-    for (const auto& [endpoint, status] : std::exchange(lane_errors_, {})) {
-        handle_lane_error(endpoint, status);
-    }
+    lanes_.handle_errors();
 }
 
 } // namespace ucg::transport::ucx

@@ -13,19 +13,6 @@ namespace {
 constexpr unsigned kUcpBusyTurns = 256;
 constexpr unsigned kUcpQuietPeriod = 4;
 
-const char* text(LaneState state) {
-    switch (state) {
-    case LaneState::untried: return "not tried";
-    case LaneState::offered:
-    case LaneState::accepted:
-    case LaneState::greeting: return "connecting";
-    case LaneState::greeted: return "greeted, no answer yet";
-    case LaneState::open: return "open";
-    case LaneState::none: return "none";
-    }
-    return "";
-}
-
 } // namespace
 
 Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
@@ -63,7 +50,8 @@ Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
     : mutex_(options.threads), ucp_(std::move(ucp)), setup_(setup_of(options, ucp_, process)),
       operations_(state_, *this), early_(setup_.worker),
       eager_bytes_(setup_.self.only_tcp ? std::max(options.eager_bytes, options.eager_bytes_tcp)
-                                        : options.eager_bytes) {}
+                                        : options.eager_bytes),
+      lanes_(setup_, state_, peers_, *this) {}
 
 Status Core::open() {
     for (const unsigned id : {kUcpData, kUcpControl}) {
@@ -79,14 +67,9 @@ Status Core::open() {
             return ucx_failure(status, "setting UCX's handler of active messages");
         }
     }
-    if (setup_.options.short_lane) {
-        short_lane_ = ShortLane::create(ucp_.inventory, setup_.options, *this, interfaces_);
-    }
+    lanes_.open(ucp_.inventory, *this);
     ProcessAddress address = setup_.self;
-    address.lanes = short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
-    if (address.lanes.empty()) {
-        short_lane_.reset(); // Its worker need not be asked.
-    }
+    address.lanes = lanes_.addresses();
     packed_address_ = pack(address);
     return {};
 }
@@ -100,13 +83,14 @@ Core::~Core() {
         early_.discard(early);
     }
     ucp_.worker.reset(); // While the peers of what it may still complete are there.
+    peers_.clear();      // Their lanes go before the interfaces.
 }
 
 /// Is UCP to be polled in this call of progress()? To poll it costs as much as the whole short
 /// path. While only the short lane has work, UCP is polled in one of kUcpQuietPeriod calls; once it
 /// has moved something it is polled in every call for a while.
 bool Core::ucp_is_due(unsigned by_lane) {
-    if (!short_lane_ || !state_.running()) {
+    if (!lanes_.in_use() || !state_.running()) {
         return true;
     }
     ++turn_;
@@ -122,8 +106,10 @@ unsigned Core::progress() {
         return 0;
     }
     in_progress_ = true;
-    unsigned by_lane = short_lane_ ? short_lane_->progress() : 0;
-    by_lane += take_lines(); // After notices: who says good-bye has put its lines before.
+    unsigned by_lane = lanes_.progress();
+    // After notices: who says good-bye has put its lines before.
+    by_lane += lanes_.take_lines(
+        [this](const Line& line) { lane_data(line.envelope, line.data.data(), line.bytes); });
     const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(setup_.worker) : 0;
     if (by_ucp > 0 || operations_.active() > 0) {
         ucp_busy_turns_ = kUcpBusyTurns;
@@ -156,14 +142,8 @@ void Core::fail_all() {
             }
         }
     }
-    for (auto& [process, peer] : peers_) {
-        fail(*peer, broken_);
-    }
-    state_.attempt([this] {
-        for (auto& [process, peer] : peers_) {
-            leave(*peer);
-        }
-    });
+    peers_.visit([this](Peer& peer) { fail(peer, broken_); });
+    state_.attempt([this] { peers_.visit([this](Peer& peer) { leave(peer); }); });
 }
 
 /// Says bye to the peer, which may wait for this process even where this one has not heard of it
@@ -172,8 +152,7 @@ void Core::leave(Peer& peer) {
     if (!state_.running()) {
         return;
     }
-    drop_lane(peer);
-    drop_ring(peer, false);
+    lanes_.end(peer, false);
     if (peer.endpoint != nullptr || (!peer.connected && connect(peer))) {
         send_control(peer, Control::bye, 0, setup_.self.ucp);
     }
@@ -212,12 +191,8 @@ void Core::work_off() {
     if (!refused_.empty()) {
         retry_refused();
     }
-    if (!to_greet_.empty()) {
-        for (Peer* peer : std::exchange(to_greet_, {})) {
-            if (peer->lane_state == LaneState::greeting && state_.running()) {
-                greet_or_next(*peer);
-            }
-        }
+    if (lanes_.are_to_greet()) {
+        lanes_.greet_again();
     }
     if (!flushing_.empty()) {
         reap_flushing();
@@ -225,7 +200,7 @@ void Core::work_off() {
     if (!closing_.empty()) {
         reap_closing();
     }
-    if (may_forget_) { // Last: nothing above names a peer any more.
+    if (peers_.have_departed()) { // Last: nothing above names a peer any more.
         forget_departed();
     }
 }
@@ -239,26 +214,34 @@ std::string Core::describe() const {
                                                     : setup_.options.detect_failures
                                                         ? "off (only shared memory, which cannot)"
                                                         : "off (not asked for)");
-    if (!short_lane_) {
-        out += fmt::format("short lane: off ({})\n",
-                           setup_.options.short_lane ? "no interface is able" : "not asked for");
-    }
-    for (const InterfaceInfo& info : interfaces_) {
-        out += fmt::format("short lane {}/{}: {}", info.transport, info.device,
-                           info.usable ? "usable" : info.reason);
-        out += info.usable
-                   ? fmt::format(", up to {} bytes, {:.2f} us\n", info.short_bytes, info.latency_us)
-                   : "\n";
-    }
-    for (const auto& [process, peer] : peers_) {
-        out += fmt::format("peer {:016x}: {}, short lane {}{}\n", process,
-                           !peer->failure.ok()         ? peer->failure.message()
-                           : peer->endpoint != nullptr ? "connected"
-                                                       : "not connected",
-                           peer->lane ? short_lane_->name(peer->route) + " " : "",
-                           text(peer->lane_state));
-    }
+    out += lanes_.describe();
+    peers_.visit([&](const Peer& peer) {
+        out += fmt::format("peer {:016x}: {}, short lane {}\n", peer.address.process,
+                           !peer.failure.ok()         ? peer.failure.message()
+                           : peer.endpoint != nullptr ? "connected"
+                                                      : "not connected",
+                           lanes_.describe(peer));
+    });
     return out;
+}
+
+void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
+    state_.attempt([&] { arrive(envelope, data, bytes); });
+}
+
+void Core::lane_notice(const LaneNotice& notice) {
+    if (notice.target != setup_.self.process) {
+        return;
+    }
+    if (notice.what == LaneNotice::What::taken) {
+        lanes_.acknowledge(notice);
+    } else {
+        state_.attempt([&] { notices_.push_back(notice); });
+    }
+}
+
+void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
+    lanes_.note_error(endpoint, status);
 }
 
 } // namespace ucg::transport::ucx

@@ -25,9 +25,11 @@
 #include "ucg_coll/transport/ucx/due.hpp"
 #include "ucg_coll/transport/ucx/early.hpp"
 #include "ucg_coll/transport/ucx/exhaustion.hpp"
+#include "ucg_coll/transport/ucx/lanes.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/operations.hpp"
 #include "ucg_coll/transport/ucx/peer.hpp"
+#include "ucg_coll/transport/ucx/peers.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 #include "ucg_coll/transport/ucx/wire.hpp"
@@ -35,7 +37,7 @@
 
 namespace ucg::transport::ucx {
 
-class Core final : private LaneSink, private OperationEnd {
+class Core final : private LaneSink, private LaneHost, private OperationEnd {
   public:
     static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
     ~Core();
@@ -47,7 +49,7 @@ class Core final : private LaneSink, private OperationEnd {
     unsigned progress();
     void begin_close();
     bool close_progress();
-    const std::vector<InterfaceInfo>& interfaces() const { return interfaces_; }
+    const std::vector<InterfaceInfo>& interfaces() const { return lanes_.interfaces(); }
     bool only_tcp() const { return setup_.self.only_tcp; }
     std::string describe() const;
 
@@ -76,11 +78,6 @@ class Core final : private LaneSink, private OperationEnd {
         void* request;
         Peer* peer;
         bool failed; ///< The messages to and from the peer are given up once it is closed.
-    };
-    /// A control message that has arrived.
-    struct ControlArrival {
-        ControlHeader header;
-        std::string payload;
     };
     enum class Phase { running, parting, closing, closed };
 
@@ -144,12 +141,10 @@ class Core final : private LaneSink, private OperationEnd {
     void adopt(Link& from, Early& early);
 
     // Connections: connections.cpp.
-    Peer* find_peer(std::uint64_t process);
-    Peer& intern_peer(ProcessAddress address);
+    Peer& meet(ProcessAddress address);
     void forget_if_unused(Peer& peer);
     void forget(Peer& peer);
     bool is_held(const Peer& peer) const;
-    void note_departed(const Peer& peer);
     void forget_departed();
     bool connect(Peer& peer);
     bool put_off(Peer& peer, ucs_status_t status);
@@ -159,42 +154,23 @@ class Core final : private LaneSink, private OperationEnd {
     void start_over(Peer& peer);
     void send_unsent(Peer& peer);
     unsigned fail(Peer& peer, const Status& why);
-    void fail_connection(Peer& peer, ucs_status_t status);
+    void fail_connection(Peer& peer, ucs_status_t status) override;
     void send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload);
-    void tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload);
+    void tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload) override;
     void handle_control(const ControlHeader& header, const std::string& payload);
     void handle_bye(Peer& peer);
     void handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status);
     void handle_arrivals();
 
-    // The short lane to each peer: lanes.cpp.
-    void start_lane(Peer& peer);
-    void try_routes(Peer& peer);
-    void offer_endpoint(Peer& peer);
-    void greet(Peer& peer);
-    void greet_or_next(Peer& peer);
-    void drop_lane(Peer& peer);
-    void answer_greeting(const LaneNotice& greeting);
-    std::string ring_for(Peer& peer, std::size_t own);
-    void drop_ring(Peer& peer, bool reusable);
-    void open_lane(Peer& peer, const std::string& payload);
-    unsigned take_lines();
-    unsigned take_lines_of(Peer& peer);
-    void handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
-    bool take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload);
-    void handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address);
-    void handle_lane_control(Peer& peer, const ControlHeader& header, const std::string& payload);
-    void handle_lane_error(uct_ep_h endpoint, ucs_status_t status);
-
     // Shutdown: close.cpp.
     void close_endpoint(Peer& peer, bool failed);
+    void part_from(Peer& peer);
     bool all_parted() const;
     void start_closing();
     void reap_flushing();
     void say_bye(Peer& peer);
     void reap_closing();
     void abandon_closing();
-    void send_lane_byes();
 
     // LaneSink.
     void lane_data(const Envelope& envelope, const void* data, std::size_t bytes) override;
@@ -212,7 +188,6 @@ class Core final : private LaneSink, private OperationEnd {
 
     OptionalMutex mutex_;
     std::string packed_address_;
-    std::vector<InterfaceInfo> interfaces_;
 
     Ucp ucp_;
     const Setup setup_;
@@ -220,10 +195,8 @@ class Core final : private LaneSink, private OperationEnd {
     Operations operations_;
     EarlyArrivals early_;
     const std::size_t eager_bytes_;
-    std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
-    std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_; ///< By process id.
-    /// Ids of the processes that have left and were forgotten: nobody connects to them again.
-    std::unordered_set<std::uint64_t> departed_;
+    Peers peers_;
+    Lanes lanes_;
     std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< No endpoints being closed.
     std::unordered_map<std::uint32_t, Group*> groups_;    ///< By id, as the next two maps.
     Group* last_group_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
@@ -232,10 +205,6 @@ class Core final : private LaneSink, private OperationEnd {
     /// Groups that were abandoned. Once such a group has ended, its entry has the group's `self`,
     /// `ids` and `peers`, by which what still arrives for it is answered.
     std::unordered_map<std::uint32_t, Group> abandoned_;
-    /// Greetings from processes that no group here has named yet, by process id.
-    std::unordered_map<std::uint64_t, LaneNotice> strangers_;
-    /// The latest offer of an endpoint from each such process.
-    std::unordered_map<std::uint64_t, ControlArrival> strangers_offers_;
 
     // What callbacks leave behind.
     struct Pull {
@@ -253,13 +222,10 @@ class Core final : private LaneSink, private OperationEnd {
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;
     std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
-    std::vector<std::pair<uct_ep_h, ucs_status_t>> lane_errors_;
 
-    std::vector<Peer*> line_peers_; ///< Those that have a ring of ours.
-    std::vector<Peer*> refused_;    ///< Those with a refusal: connections to be tried again.
+    std::vector<Peer*> refused_; ///< Those with a refusal: connections to be tried again.
     std::vector<Peer*> doubted_; ///< Those to which our connection may wait for an answer for ever.
     std::vector<Peer*> to_resend_; ///< Those to which what came back unsent is to be sent again.
-    std::vector<Peer*> to_greet_;  ///< Those for which our greeting found no room yet.
     std::vector<Flushing> flushing_;
     std::vector<Closing> closing_;
     Clock::time_point close_deadline_;
@@ -267,8 +233,7 @@ class Core final : private LaneSink, private OperationEnd {
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;
-    bool may_forget_ = false; ///< Some peer may have become one that forget_departed() forgets.
-    Status broken_;           ///< Why no more groups are taken; ok while they are.
+    Status broken_; ///< Why no more groups are taken; ok while they are.
 };
 
 } // namespace ucg::transport::ucx

@@ -27,7 +27,7 @@ Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
         if (!address) {
             return address.status();
         }
-        Peer& peer = intern_peer(std::move(*address));
+        Peer& peer = meet(std::move(*address));
         group.peers[rank] = &peer;
         ++peer.groups;
     }
@@ -41,7 +41,7 @@ void Core::release_peers(Group& group) {
     for (Peer* peer : group.peers) {
         if (peer != nullptr) {
             --peer->groups;
-            note_departed(*peer);
+            peers_.note_departed(*peer);
             forget_if_unused(*peer);
         }
     }
@@ -189,8 +189,7 @@ bool Core::drop_holders(const Group& group) {
                                          "a message of a collective that has failed");
         log(LogLevel::warn, "ucx: {}", why.message());
         fail(peer, why);
-        drop_lane(peer);
-        drop_ring(peer, false);
+        lanes_.end(peer, false);
         close_endpoint(peer, false);
         dropped = true;
     });

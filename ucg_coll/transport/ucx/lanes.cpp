@@ -1,25 +1,61 @@
-// The short lane to each peer: which route is tried, how its ends come together, and the greeting
-// that proves it. UCP carries everything until then, and these messages too, but the greetings.
-//
-// An endpoint that connects to an interface serves one direction, and each process begins its own.
-// Where endpoints connect to one another, one connection serves both:
-//
-//   A                                   B
-//   makes an endpoint   -- offer ---->  makes one, connects it to A's
-//   connects it to B's  <- acceptance -
-//   greets by the lane  ------------->  knows by it that A is connected; answers, and greets
-//   open                <-- answer ---
-//                       --- answer -->  open
-//
-// So nobody sends on a connection of which the other end may not stand yet: InfiniBand would take
-// that for a failure of the network. If both have offered, the offer of the smaller process id
-// holds. Whoever has another lane to the peer refuses; what fails is refused or withdrawn, and the
-// next route is tried.
-#include "ucg_coll/transport/ucx/core.hpp"
+#include "ucg_coll/transport/ucx/lanes.hpp"
+
+#include <utility>
 
 namespace ucg::transport::ucx {
 
-void Core::start_lane(Peer& peer) {
+namespace {
+
+const char* text(LaneState state) {
+    switch (state) {
+    case LaneState::untried: return "not tried";
+    case LaneState::offered:
+    case LaneState::accepted:
+    case LaneState::greeting: return "connecting";
+    case LaneState::greeted: return "greeted, no answer yet";
+    case LaneState::open: return "open";
+    case LaneState::none: return "none";
+    }
+    return "";
+}
+
+} // namespace
+
+void Lanes::open(const UcpInventory& inventory, LaneSink& sink) {
+    if (!setup_.options.short_lane) {
+        return;
+    }
+    short_lane_ = ShortLane::create(inventory, setup_.options, sink, interfaces_);
+    if (short_lane_ != nullptr && short_lane_->addresses().empty()) {
+        short_lane_.reset(); // Its worker need not be asked.
+    }
+}
+
+std::vector<LaneAddress> Lanes::addresses() const {
+    return short_lane_ ? short_lane_->addresses() : std::vector<LaneAddress>();
+}
+
+std::string Lanes::describe() const {
+    std::string out;
+    if (!short_lane_) {
+        out += fmt::format("short lane: off ({})\n",
+                           setup_.options.short_lane ? "no interface is able" : "not asked for");
+    }
+    for (const InterfaceInfo& info : interfaces_) {
+        out += fmt::format("short lane {}/{}: {}", info.transport, info.device,
+                           info.usable ? "usable" : info.reason);
+        out += info.usable
+                   ? fmt::format(", up to {} bytes, {:.2f} us\n", info.short_bytes, info.latency_us)
+                   : "\n";
+    }
+    return out;
+}
+
+std::string Lanes::describe(const Peer& peer) const {
+    return (peer.lane ? short_lane_->name(peer.route) + " " : "") + text(peer.lane_state);
+}
+
+void Lanes::start(Peer& peer) {
     if (short_lane_ != nullptr && peer.lane_state == LaneState::untried) {
         peer.routes = short_lane_->routes(setup_.self.place, peer.address);
         try_routes(peer);
@@ -27,8 +63,8 @@ void Core::start_lane(Peer& peer) {
 }
 
 /// Gives up the lane that there is, and begins the next route that can be begun.
-void Core::try_routes(Peer& peer) {
-    drop_lane(peer);
+void Lanes::try_routes(Peer& peer) {
+    drop(peer);
     while (peer.lane_state == LaneState::none && peer.routes_tried < peer.routes.size()) {
         peer.route = peer.routes[peer.routes_tried++];
         ++peer.attempt;
@@ -41,20 +77,20 @@ void Core::try_routes(Peer& peer) {
     }
 }
 
-void Core::offer_endpoint(Peer& peer) {
+void Lanes::offer_endpoint(Peer& peer) {
     LaneOffer offer;
     offer.from = peer.route.own;
     offer.to = peer.route.peer;
     peer.lane = short_lane_->begin(peer.route, offer.endpoint);
     if (peer.lane) {
         peer.lane_state = LaneState::offered;
-        tell_peer(peer, Control::lane_offer, peer.attempt, pack(offer));
+        host_.tell_peer(peer, Control::lane_offer, peer.attempt, pack(offer));
     }
 }
 
 /// Greets the peer by the lane. Afterwards the lane is greeted, or to be greeted later, or there is
 /// none.
-void Core::greet(Peer& peer) {
+void Lanes::greet(Peer& peer) {
     LaneNotice notice;
     notice.source = setup_.self.process;
     notice.target = peer.address.process;
@@ -68,11 +104,11 @@ void Core::greet(Peer& peer) {
         peer.lane_state = LaneState::greeting;
         to_greet_.push_back(&peer);
     } else {
-        drop_lane(peer);
+        drop(peer);
     }
 }
 
-void Core::greet_or_next(Peer& peer) {
+void Lanes::greet_or_next(Peer& peer) {
     greet(peer);
     if (peer.lane_state == LaneState::none) {
         try_routes(peer);
@@ -81,19 +117,20 @@ void Core::greet_or_next(Peer& peer) {
 
 /// Gives up the lane. Errors of its endpoint that were reported go with it: the next endpoint may
 /// have the same address, and they are not to hit that one.
-void Core::drop_lane(Peer& peer) {
-    std::erase_if(lane_errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
+void Lanes::drop(Peer& peer) {
+    std::erase_if(errors_, [&](const auto& error) { return error.first == peer.lane.get(); });
     peer.lane.reset();
     peer.lines_key = {};
     peer.lane_state = LaneState::none;
 }
 
-void Core::answer_greeting(const LaneNotice& greeting) {
-    Peer* peer = find_peer(greeting.source);
+void Lanes::answer_greeting(const LaneNotice& greeting) {
+    Peer* peer = peers_.find(greeting.source);
     if (peer == nullptr) {
-        strangers_[greeting.source] = greeting;
+        strangers_[greeting.source].greeting = greeting;
     } else if (peer->failure.ok() && state_.running()) {
-        tell_peer(*peer, Control::lane_answer, greeting.attempt, ring_for(*peer, greeting.to));
+        host_.tell_peer(*peer, Control::lane_answer, greeting.attempt,
+                        ring_for(*peer, greeting.to));
         if (peer->lane_state == LaneState::accepted && peer->offer_taken == greeting.attempt) {
             greet_or_next(*peer);
         }
@@ -102,7 +139,7 @@ void Core::answer_greeting(const LaneNotice& greeting) {
 
 /// Returns what the peer must know to put lines here; empty if it may not. A peer that greets again
 /// has written nothing: it was not answered in time.
-std::string Core::ring_for(Peer& peer, std::size_t own) {
+std::string Lanes::ring_for(Peer& peer, std::size_t own) {
     if (peer.ring && peer.ring->own != own) {
         drop_ring(peer, true);
     }
@@ -115,7 +152,7 @@ std::string Core::ring_for(Peer& peer, std::size_t own) {
 
 /// Takes back the peer's ring. It is given away again (`reusable`) only if its peer is known to
 /// write no more.
-void Core::drop_ring(Peer& peer, bool reusable) {
+void Lanes::drop_ring(Peer& peer, bool reusable) {
     if (peer.ring && reusable) {
         short_lane_->take_back(*peer.ring);
     }
@@ -124,7 +161,7 @@ void Core::drop_ring(Peer& peer, bool reusable) {
     std::erase(line_peers_, &peer);
 }
 
-void Core::open_lane(Peer& peer, const std::string& payload) {
+void Lanes::open_lane(Peer& peer, const std::string& payload) {
     peer.lane_state = LaneState::open;
     peer.lane_bytes_max = short_lane_->message_bytes_max(peer.route);
     if (const Result<LineMemory> memory = unpack_lines(payload)) {
@@ -134,42 +171,24 @@ void Core::open_lane(Peer& peer, const std::string& payload) {
     }
 }
 
-unsigned Core::take_lines() {
-    unsigned taken = 0;
-    for (Peer* peer : line_peers_) {
-        if (peer->lines_in->has_news() || peer->lines_in->owes()) {
-            taken += take_lines_of(*peer);
-        }
+void Lanes::report_lines(Peer& peer) const {
+    LaneNotice notice;
+    notice.source = setup_.self.process;
+    notice.target = peer.address.process;
+    notice.what = LaneNotice::What::taken;
+    notice.attempt = peer.lines_in->taken();
+    if (ShortLane::send(peer.lane.get(), notice) == UCS_OK) {
+        peer.lines_in->reported(notice.attempt);
     }
-    return taken;
 }
 
-unsigned Core::take_lines_of(Peer& peer) {
-    unsigned count = 0;
-    for (; count < kLinesPerRing; ++count) {
-        const std::optional<Line> line = peer.lines_in->take();
-        if (!line) {
-            break;
-        }
-        peer.lines_out.acknowledge(line->taken);
-        if (line->bytes <= kLineDataBytes) {
-            lane_data(line->envelope, line->data.data(), line->bytes);
-        }
+void Lanes::acknowledge(const LaneNotice& notice) {
+    if (Peer* peer = peers_.find(notice.source)) {
+        peer->lines_out.acknowledge(notice.attempt);
     }
-    if (peer.lines_in->owes() && peer.lane_state == LaneState::open) {
-        LaneNotice notice;
-        notice.source = setup_.self.process;
-        notice.target = peer.address.process;
-        notice.what = LaneNotice::What::taken;
-        notice.attempt = peer.lines_in->taken();
-        if (ShortLane::send(peer.lane.get(), notice) == UCS_OK) {
-            peer.lines_in->reported(notice.attempt);
-        }
-    }
-    return count;
 }
 
-void Core::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
+void Lanes::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
     const LaneState state = peer.lane_state;
     if (state == LaneState::offered && setup_.self.process < peer.address.process) {
         return; // The peer takes up ours.
@@ -177,14 +196,14 @@ void Core::handle_offer(Peer& peer, std::uint32_t attempt, const std::string& pa
     if (take_offer(peer, attempt, payload)) {
         return;
     }
-    tell_peer(peer, Control::lane_refusal, attempt, {});
+    host_.tell_peer(peer, Control::lane_refusal, attempt, {});
     // The peer has given up what it offered before, or lets ours lie for its own.
     if (state == LaneState::offered || state == LaneState::accepted) {
         try_routes(peer);
     }
 }
 
-bool Core::take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
+bool Lanes::take_offer(Peer& peer, std::uint32_t attempt, const std::string& payload) {
     const LaneState state = peer.lane_state;
     const Result<LaneOffer> offer = unpack_offer(payload);
     if (!offer || short_lane_ == nullptr || state == LaneState::greeting ||
@@ -199,30 +218,29 @@ bool Core::take_offer(Peer& peer, std::uint32_t attempt, const std::string& payl
     if (state == LaneState::untried) { // Should this one fail.
         peer.routes = short_lane_->routes(setup_.self.place, peer.address);
     }
-    drop_lane(peer);
+    drop(peer);
     peer.lane = std::move(endpoint);
     peer.route = {offer->to, offer->from};
     ++peer.attempt;
     peer.offer_taken = attempt;
     peer.lane_state = LaneState::accepted;
-    tell_peer(peer, Control::lane_acceptance, attempt, std::move(address));
+    host_.tell_peer(peer, Control::lane_acceptance, attempt, std::move(address));
     return true;
 }
 
-void Core::handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address) {
+void Lanes::handle_acceptance(Peer& peer, std::uint32_t attempt, const std::string& address) {
     if (peer.lane_state != LaneState::offered || attempt != peer.attempt) {
         return;
     }
     if (short_lane_->join(peer.lane.get(), peer.route, peer.address, address)) {
         greet_or_next(peer);
     } else {
-        tell_peer(peer, Control::lane_withdrawal, attempt, {});
+        host_.tell_peer(peer, Control::lane_withdrawal, attempt, {});
         try_routes(peer);
     }
 }
 
-void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
-                               const std::string& payload) {
+void Lanes::handle_control(Peer& peer, const ControlHeader& header, const std::string& payload) {
     if (!peer.failure.ok() || !state_.running()) {
         return;
     }
@@ -241,36 +259,72 @@ void Core::handle_lane_control(Peer& peer, const ControlHeader& header,
     }
 }
 
-void Core::lane_notice(const LaneNotice& notice) {
-    if (notice.target != setup_.self.process) {
-        return;
-    }
-    if (notice.what != LaneNotice::What::taken) {
-        state_.attempt([&] { notices_.push_back(notice); });
-    } else if (Peer* peer = find_peer(notice.source)) {
-        peer->lines_out.acknowledge(notice.attempt);
+void Lanes::handle_stranger(const ControlHeader& header, const std::string& payload) {
+    if (header.what == Control::lane_offer && unpack_offer(payload).ok()) {
+        strangers_[header.source].offer = {header, payload};
     }
 }
 
-void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    state_.attempt([&] { lane_errors_.emplace_back(endpoint, status); });
+const Stranger* Lanes::find_stranger(std::uint64_t process) const {
+    const auto found = strangers_.find(process);
+    return found == strangers_.end() ? nullptr : &found->second;
 }
 
-void Core::handle_lane_error(uct_ep_h endpoint, ucs_status_t status) {
-    for (auto& [process, peer] : peers_) {
-        if (!peer->lane || peer->lane.get() != endpoint) {
-            continue;
+void Lanes::note_error(uct_ep_h endpoint, ucs_status_t status) {
+    state_.attempt([&] { errors_.emplace_back(endpoint, status); });
+}
+
+void Lanes::handle_errors() {
+    for (const auto& [endpoint, status] : std::exchange(errors_, {})) {
+        Peer* owner = nullptr;
+        peers_.visit([&, failed = endpoint](Peer& peer) {
+            owner = peer.lane && peer.lane.get() == failed ? &peer : owner;
+        });
+        if (owner != nullptr) {
+            handle_error(*owner, status);
         }
-        const bool was_open = peer->lane_state == LaneState::open;
-        drop_lane(*peer);
-        if (!was_open && state_.running()) {
-            try_routes(*peer);
-        } else if (was_open && state_.running() && !peer->left) {
-            // What was on the way is lost, so the peer is, whatever UCP thinks of it.
-            fail_connection(*peer, status);
-        }
-        return;
     }
+}
+
+void Lanes::handle_error(Peer& peer, ucs_status_t status) {
+    const bool was_open = peer.lane_state == LaneState::open;
+    drop(peer);
+    if (!was_open && state_.running()) {
+        try_routes(peer);
+    } else if (was_open && state_.running() && !peer.left) {
+        // What was on the way is lost, so the peer is, whatever UCP thinks of it.
+        host_.fail_connection(peer, status);
+    }
+}
+
+void Lanes::greet_again() {
+    for (Peer* peer : std::exchange(to_greet_, {})) {
+        if (peer->lane_state == LaneState::greeting && state_.running()) {
+            greet_or_next(*peer);
+        }
+    }
+}
+
+void Lanes::end(Peer& peer, bool reusable) {
+    drop(peer);
+    drop_ring(peer, reusable);
+}
+
+void Lanes::forget(Peer& peer) {
+    std::erase(to_greet_, &peer);
+    end(peer, false);
+}
+
+void Lanes::say_byes() {
+    LaneNotice bye;
+    bye.source = setup_.self.process;
+    bye.what = LaneNotice::What::bye;
+    peers_.visit([&](Peer& peer) {
+        bye.target = peer.address.process;
+        if (peer.lane_bye_due && peer.lane) {
+            peer.lane_bye_due = ShortLane::send(peer.lane.get(), bye) == UCS_ERR_NO_RESOURCE;
+        }
+    });
 }
 
 } // namespace ucg::transport::ucx

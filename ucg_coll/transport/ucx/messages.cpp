@@ -433,10 +433,6 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
     return UCS_OK;
 }
 
-void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
-    state_.attempt([&] { arrive(envelope, data, bytes); });
-}
-
 /// Gives back credits that no message of ours has carried.
 void Core::send_credit(Link& to) {
     to.credit_due = false;

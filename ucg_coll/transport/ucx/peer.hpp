@@ -35,6 +35,12 @@ struct ControlMessage {
     std::string payload;
 };
 
+/// One that has arrived.
+struct ControlArrival {
+    ControlHeader header;
+    std::string payload;
+};
+
 /// The state of a connection that could not be made, and is tried again.
 struct Refusal {
     using Clock = std::chrono::steady_clock;

@@ -1,0 +1,47 @@
+#include "ucg_coll/transport/ucx/peers.hpp"
+
+#include "ucg_coll/transport/ucx/exhaustion.hpp"
+
+namespace ucg::transport::ucx {
+
+Status closed_by_peer() {
+    return Status(Code::io_error, "the peer process has closed its connections");
+}
+
+Peer* Peers::find(std::uint64_t process) const {
+    const auto found = by_process_.find(process);
+    return found == by_process_.end() ? nullptr : found->second.get();
+}
+
+Peer& Peers::intern(ProcessAddress address) {
+    auto found = by_process_.find(address.process);
+    if (found == by_process_.end()) {
+        auto made = std::make_unique<Peer>();
+        if (departed_.contains(address.process)) {
+            made->connected = true;
+            made->left = true;
+            made->failure = closed_by_peer();
+        }
+        found = by_process_.emplace(address.process, std::move(made)).first;
+    }
+    Peer& peer = *found->second;
+    if (peer.address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
+        peer.address = std::move(address);
+    }
+    return peer;
+}
+
+void Peers::note_departed(const Peer& peer) {
+    have_departed_ = have_departed_ || (peer.groups == 0 && peer.left && peer.endpoint == nullptr);
+}
+
+bool Peers::remember(const Peer& peer) {
+    return suffices([&] { departed_.insert(peer.address.process); });
+}
+
+void Peers::erase(const Peer& peer) {
+    const std::uint64_t process = peer.address.process; // The peer's own goes with it.
+    by_process_.erase(process);
+}
+
+} // namespace ucg::transport::ucx
