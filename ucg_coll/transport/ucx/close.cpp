@@ -1,27 +1,24 @@
-// Parting from the peers. Whoever ends flushes, while the peers still make progress: a flush may
-// need their help (TCP acknowledges on demand). Then it says bye and waits for the answer, which
-// means that the peer has taken everything out of buffers that go with this process (shared-memory
-// transports) or with its sockets. Closing the endpoints then needs nobody: UCX is told to drop
-// them, since its own flush would ask peers who may have stopped listening. All of it is bounded in
-// time.
-#include "ucg_coll/transport/ucx/core.hpp"
+#include "ucg_coll/transport/ucx/close.hpp"
+
+#include <algorithm>
+#include <utility>
 
 namespace ucg::transport::ucx {
 
-void Core::begin_close() {
+void Parting::begin() {
     if (!state_.running()) {
         return;
     }
     state_.stop();
     phase_ = Phase::parting;
-    close_deadline_ = Clock::now() + setup_.options.close_timeout;
+    deadline_ = Clock::now() + setup_.options.close_timeout;
     flushing_.reserve(peers_.size());
     peers_.visit([this](Peer& peer) { part_from(peer); });
     lanes_.say_byes();
 }
 
 /// Flushes the connection to the peer, if there is one, and says bye.
-void Core::part_from(Peer& peer) {
+void Parting::part_from(Peer& peer) {
     if (peer.endpoint == nullptr || !peer.failure.ok()) {
         return;
     }
@@ -35,7 +32,7 @@ void Core::part_from(Peer& peer) {
     }
 }
 
-void Core::reap_flushing() {
+void Parting::reap_flushing() {
     for (auto next = flushing_.begin(); next != flushing_.end();) {
         if (ucp_request_check_status(next->request) == UCS_INPROGRESS) {
             ++next;
@@ -48,15 +45,15 @@ void Core::reap_flushing() {
     }
 }
 
-void Core::say_bye(Peer& peer) {
+void Parting::say_bye(Peer& peer) {
     if (peer.endpoint == nullptr || !peer.failure.ok()) {
         return;
     }
     peer.lane_bye_due = peer.lane_state == LaneState::open;
-    send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, setup_.self.ucp);
+    connections_.send_control(peer, Control::bye, peer.lane_bye_due ? 1 : 0, setup_.self.ucp);
 }
 
-bool Core::all_parted() const {
+bool Parting::all_parted() const {
     bool all = true;
     peers_.visit([&](const Peer& peer) {
         all = all && (peer.endpoint == nullptr || !peer.failure.ok() || peer.bye_answered);
@@ -64,10 +61,8 @@ bool Core::all_parted() const {
     return all;
 }
 
-bool Core::close_progress() {
-    begin_close();
-    progress();
-    const bool late = Clock::now() >= close_deadline_;
+bool Parting::advance() {
+    const bool late = Clock::now() >= deadline_;
     switch (phase_) {
     case Phase::parting:
         lanes_.say_byes();
@@ -76,8 +71,8 @@ bool Core::close_progress() {
         }
         return false;
     case Phase::closing:
-        if (closing_.empty() || late) {
-            abandon_closing();
+        if (!connections_.are_closing() || late) {
+            connections_.abandon_closing();
             phase_ = Phase::closed;
         }
         return phase_ == Phase::closed;
@@ -87,66 +82,68 @@ bool Core::close_progress() {
     return true;
 }
 
-void Core::start_closing() {
+void Parting::start_closing() {
     phase_ = Phase::closing;
     for (const Flushing& flushing : std::exchange(flushing_, {})) { // Time was up.
         ucp_request_free(flushing.request);
     }
-    close_deadline_ = Clock::now() + setup_.options.close_timeout;
+    deadline_ = Clock::now() + setup_.options.close_timeout;
     peers_.visit([this](Peer& peer) {
         lanes_.end(peer, false);
-        close_endpoint(peer, false);
+        connections_.close(peer, false);
     });
 }
 
-/// Begins to close the peer's endpoint, if there is one. REQUIRES: the peer has failed, or nothing
-/// that matters is on the way.
-void Core::close_endpoint(Peer& peer, bool failed) {
-    if (peer.endpoint == nullptr) {
+void Parting::leave(Peer& peer) {
+    if (!state_.running()) {
         return;
     }
-    ucp_request_param_t parameters;
-    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-    parameters.flags = setup_.detects_failures ? UCP_EP_CLOSE_FLAG_FORCE : 0;
-    closing_.reserve(closing_.size() + 1);
-    const ucs_status_ptr_t request = ucp_ep_close_nbx(peer.endpoint, &parameters);
-    endpoint_owners_.erase(peer.endpoint);
-    peer.endpoint = nullptr;
-    if (UCS_PTR_IS_PTR(request)) {
-        closing_.push_back({request, &peer, failed});
+    lanes_.end(peer, false);
+    if (peer.endpoint != nullptr || (!peer.connected && connections_.connect(peer))) {
+        connections_.send_control(peer, Control::bye, 0, setup_.self.ucp);
+    }
+}
+
+void Parting::take_bye(Peer& peer, bool also_by_lane) {
+    peer.ucp_bye_came = true;
+    peer.lane_bye_expected = also_by_lane;
+    handle_bye(peer);
+}
+
+void Parting::take_lane_bye(Peer& peer) {
+    peer.lane_bye_came = true;
+    handle_bye(peer);
+}
+
+void Parting::take_answer(Peer& peer) {
+    peer.bye_answered = true;
+    peer.lane_bye_came = true; // Before it answered, the peer closed its end of the lane.
+    handle_bye(peer);
+}
+
+/// Parts from a peer once its bye has come by all ways: then everything that it sent is here.
+void Parting::handle_bye(Peer& peer) {
+    if (peer.left || !peer.ucp_bye_came || (peer.lane_bye_expected && !peer.lane_bye_came)) {
         return;
     }
+    const bool was_well = peer.failure.ok();
+    peer.left = true;
     peers_.note_departed(peer);
-    if (failed) {
-        give_up_all(peer);
+    if (Connections::fail(peer, closed_by_peer()) > 0) {
+        log(LogLevel::warn, "ucx: a peer process closed while messages were expected from it");
+    }
+    // While closing, an endpoint that is gone is answer enough.
+    const bool may_connect = peer.endpoint != nullptr || !peer.connected;
+    // Before the answer, after which the peer stops listening: UCT would go on trying to connect.
+    lanes_.end(peer, true);
+    if (was_well && may_connect && connections_.connect(peer)) {
+        connections_.send_control(peer, Control::bye_answer, 0, {});
     }
 }
 
-void Core::reap_closing() {
-    std::erase_if(closing_, [&](const Closing& closing) {
-        if (ucp_request_check_status(closing.request) == UCS_INPROGRESS) {
-            return false;
-        }
-        ucp_request_free(closing.request);
-        peers_.note_departed(*closing.peer);
-        if (closing.failed) {
-            give_up_all(*closing.peer);
-        }
-        return true;
-    });
-}
-
-/// Gives up the connections that have not closed in time. UCX completes what is left of them while
-/// it destroys the worker, and by then wants it to be nobody's.
-void Core::abandon_closing() {
-    if (closing_.empty()) {
-        return;
-    }
-    log(LogLevel::debug, "ucx: {} connections did not close in time", closing_.size());
-    for (const Closing& closing : std::exchange(closing_, {})) {
-        ucp_request_free(closing.request);
-        give_up_all(*closing.peer);
-    }
+bool Parting::is_flushing(const Peer& peer) const {
+    return std::any_of(flushing_.begin(), flushing_.end(),
+                       [&](const Flushing& each) { return each.peer == &peer; });
 }
 
 } // namespace ucg::transport::ucx

@@ -1,6 +1,7 @@
 #include "ucg_coll/transport/ucx/core.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <thread>
 
@@ -51,7 +52,9 @@ Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
       operations_(state_, *this), early_(setup_.worker),
       eager_bytes_(setup_.self.only_tcp ? std::max(options.eager_bytes, options.eager_bytes_tcp)
                                         : options.eager_bytes),
-      lanes_(setup_, state_, peers_, *this) {}
+      connections_(setup_, state_, operations_, peers_, lanes_, *this),
+      lanes_(setup_, state_, peers_, connections_),
+      parting_(setup_, state_, operations_, peers_, lanes_, connections_) {}
 
 Status Core::open() {
     for (const unsigned id : {kUcpData, kUcpControl}) {
@@ -119,6 +122,16 @@ unsigned Core::progress() {
     return by_lane + by_ucp;
 }
 
+void Core::begin_close() {
+    parting_.begin();
+}
+
+bool Core::close_progress() {
+    parting_.begin();
+    progress();
+    return parting_.advance();
+}
+
 void Core::run_deferred() {
     state_.attempt([this] { work_off(); });
     if (state_.take_loss()) {
@@ -142,20 +155,8 @@ void Core::fail_all() {
             }
         }
     }
-    peers_.visit([this](Peer& peer) { fail(peer, broken_); });
-    state_.attempt([this] { peers_.visit([this](Peer& peer) { leave(peer); }); });
-}
-
-/// Says bye to the peer, which may wait for this process even where this one has not heard of it
-/// yet. Its answer closes the connection. A worker that is closing anyway has said bye.
-void Core::leave(Peer& peer) {
-    if (!state_.running()) {
-        return;
-    }
-    lanes_.end(peer, false);
-    if (peer.endpoint != nullptr || (!peer.connected && connect(peer))) {
-        send_control(peer, Control::bye, 0, setup_.self.ucp);
-    }
+    peers_.visit([this](Peer& peer) { Connections::fail(peer, broken_); });
+    state_.attempt([this] { peers_.visit([this](Peer& peer) { parting_.leave(peer); }); });
 }
 
 /// Does the work that callbacks have left. What is taken out of a list is done, or known to be
@@ -178,27 +179,17 @@ void Core::work_off() {
     }
     early_.discard(unwanted_);
     handle_arrivals();
-    if (!to_resend_.empty()) {
-        for (Peer* peer : std::exchange(to_resend_, {})) {
-            if (peer->failure.ok() && connect(*peer)) {
-                send_unsent(*peer);
-            }
-        }
-    }
-    if (!doubted_.empty()) {
-        settle_doubts();
-    }
-    if (!refused_.empty()) {
-        retry_refused();
+    if (connections_.are_due()) {
+        connections_.work_off();
     }
     if (lanes_.are_to_greet()) {
         lanes_.greet_again();
     }
-    if (!flushing_.empty()) {
-        reap_flushing();
+    if (parting_.are_flushing()) {
+        parting_.reap_flushing();
     }
-    if (!closing_.empty()) {
-        reap_closing();
+    if (connections_.are_closing()) {
+        connections_.reap_closing();
     }
     if (peers_.have_departed()) { // Last: nothing above names a peer any more.
         forget_departed();
@@ -223,6 +214,117 @@ std::string Core::describe() const {
                            lanes_.describe(peer));
     });
     return out;
+}
+
+/// Returns the peer with this address, which may be new. What came from it before goes back to
+/// where arrivals wait.
+Peer& Core::meet(ProcessAddress address) {
+    Peer& peer = peers_.intern(std::move(address));
+    const std::uint64_t process = peer.address.process;
+    if (const Stranger* stranger = lanes_.find_stranger(process)) {
+        if (stranger->greeting) {
+            notices_.push_back(*stranger->greeting);
+        }
+        if (stranger->offer) {
+            controls_.push_back(*stranger->offer);
+        }
+        lanes_.forget_stranger(process);
+    }
+    return peer;
+}
+
+void Core::forget_if_unused(Peer& peer) {
+    if (peer.groups == 0 && !peer.connected) {
+        forget(peer);
+    }
+}
+
+/// Destroys the peer. REQUIRES: no group has it, and it is not held.
+void Core::forget(Peer& peer) {
+    connections_.forget(peer);
+    to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
+    lanes_.forget(peer);
+    peers_.erase(peer);
+}
+
+/// Forgets the peers that have left and that nothing names any more, but for their ids: a program
+/// may start and end other processes as long as it runs. Where UCX does not tell that a connection
+/// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
+void Core::forget_departed() {
+    peers_.visit_departed([this](Peer& peer) {
+        if (state_.running() && !connections_.hold(peer) && !parting_.is_flushing(peer) &&
+            peers_.remember(peer)) {
+            forget(peer);
+        }
+    });
+}
+
+ucs_status_t Core::on_control(void* argument, const void* header, std::size_t header_bytes,
+                              void* data, std::size_t bytes,
+                              const ucp_am_recv_param_t* /*parameters*/) {
+    Core& core = *static_cast<Core*>(argument);
+    if (header_bytes == sizeof(ControlHeader)) {
+        core.state_.attempt([&] {
+            ControlArrival arrival;
+            std::memcpy(&arrival.header, header, sizeof(arrival.header));
+            arrival.payload.assign(static_cast<const char*>(data), bytes);
+            core.controls_.push_back(std::move(arrival));
+        });
+    }
+    return UCS_OK;
+}
+
+void Core::handle_control(const ControlHeader& header, const std::string& payload) {
+    if (header.target != setup_.self.process) {
+        return;
+    }
+    Peer* peer = peers_.find(header.source);
+    if (header.what == Control::bye && peer == nullptr) {
+        ProcessAddress address;
+        address.process = header.source;
+        address.ucp = payload;
+        peer = &meet(std::move(address));
+    }
+    if (peer == nullptr) {
+        lanes_.handle_stranger(header, payload);
+        return;
+    }
+    switch (header.what) {
+    case Control::lane_answer:
+    case Control::lane_offer:
+    case Control::lane_acceptance:
+    case Control::lane_refusal:
+    case Control::lane_withdrawal: lanes_.handle_control(*peer, header, payload); break;
+    case Control::bye: parting_.take_bye(*peer, header.detail != 0); break;
+    case Control::bye_answer:
+        parting_.take_answer(*peer);
+        if (!broken_.ok()) {
+            connections_.close(*peer, true);
+        }
+        break;
+    case Control::start_over: connections_.doubt(*peer); break;
+    case Control::probe: break;
+    }
+}
+
+/// Handles what the callbacks have left, in the order that keeps good-byes behind data.
+void Core::handle_arrivals() {
+    if (connections_.have_errors()) {
+        connections_.handle_errors();
+    }
+    for (const LaneNotice& notice : std::exchange(notices_, {})) {
+        if (notice.what == LaneNotice::What::greeting) {
+            lanes_.answer_greeting(notice);
+        } else if (Peer* peer = peers_.find(notice.source)) {
+            parting_.take_lane_bye(*peer);
+        }
+    }
+    for (const ControlArrival& arrival : std::exchange(controls_, {})) {
+        handle_control(arrival.header, arrival.payload);
+    }
+    if (lanes_.have_errors()) {
+        lanes_.handle_errors();
+    }
 }
 
 void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {

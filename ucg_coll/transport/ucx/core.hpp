@@ -21,6 +21,8 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/transport/ucx/address.hpp"
+#include "ucg_coll/transport/ucx/close.hpp"
+#include "ucg_coll/transport/ucx/connections.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/due.hpp"
 #include "ucg_coll/transport/ucx/early.hpp"
@@ -37,7 +39,7 @@
 
 namespace ucg::transport::ucx {
 
-class Core final : private LaneSink, private LaneHost, private OperationEnd {
+class Core final : private LaneSink, private OperationEnd, private ConnectionUser {
   public:
     static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
     ~Core();
@@ -68,32 +70,18 @@ class Core final : private LaneSink, private LaneHost, private OperationEnd {
   private:
     using Clock = std::chrono::steady_clock;
 
-    /// An endpoint that UCP is flushing before the bye.
-    struct Flushing {
-        void* request;
-        Peer* peer;
-    };
-    /// An endpoint that UCP is closing.
-    struct Closing {
-        void* request;
-        Peer* peer;
-        bool failed; ///< The messages to and from the peer are given up once it is closed.
-    };
-    enum class Phase { running, parting, closing, closed };
-
     Core(const UcxOptions& options, Ucp ucp, std::uint64_t process);
     static Setup setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process);
     Status open();
     bool ucp_is_due(unsigned by_lane);
     void work_off();
     void fail_all();
-    void leave(Peer& peer);
 
     // Ended operations.
     void operation_ended(Operation& operation, ucs_status_t status) override;
     void settle(Operation& operation, ucs_status_t status);
     void take_back(Operation& operation);
-    void give_up_all(const Peer& peer);
+    void send_waiting(Peer& peer) override;
 
     // Messages.
     Link& link(Group& group, Rank rank);
@@ -135,42 +123,16 @@ class Core final : private LaneSink, private LaneHost, private OperationEnd {
     void decline_early(const Group& group);
     bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
     void give_up(const Group& group, const char* what);
-    bool may_drop(const Peer& peer) const;
-    bool drop_holders(const Group& group);
     void adopt_orphans(Group& group);
     void adopt(Link& from, Early& early);
 
-    // Connections: connections.cpp.
+    // Peers and what comes from them.
     Peer& meet(ProcessAddress address);
     void forget_if_unused(Peer& peer);
     void forget(Peer& peer);
-    bool is_held(const Peer& peer) const;
     void forget_departed();
-    bool connect(Peer& peer);
-    bool put_off(Peer& peer, ucs_status_t status);
-    void retry_refused();
-    void doubt(Peer& peer);
-    void settle_doubts();
-    void start_over(Peer& peer);
-    void send_unsent(Peer& peer);
-    unsigned fail(Peer& peer, const Status& why);
-    void fail_connection(Peer& peer, ucs_status_t status) override;
-    void send_control(Peer& peer, Control what, std::uint32_t detail, std::string_view payload);
-    void tell_peer(Peer& peer, Control what, std::uint32_t detail, std::string payload) override;
     void handle_control(const ControlHeader& header, const std::string& payload);
-    void handle_bye(Peer& peer);
-    void handle_endpoint_error(ucp_ep_h endpoint, ucs_status_t status);
     void handle_arrivals();
-
-    // Shutdown: close.cpp.
-    void close_endpoint(Peer& peer, bool failed);
-    void part_from(Peer& peer);
-    bool all_parted() const;
-    void start_closing();
-    void reap_flushing();
-    void say_bye(Peer& peer);
-    void reap_closing();
-    void abandon_closing();
 
     // LaneSink.
     void lane_data(const Envelope& envelope, const void* data, std::size_t bytes) override;
@@ -184,7 +146,6 @@ class Core final : private LaneSink, private LaneHost, private OperationEnd {
     static ucs_status_t on_control(void* argument, const void* header, std::size_t header_bytes,
                                    void* data, std::size_t bytes,
                                    const ucp_am_recv_param_t* parameters);
-    static void on_endpoint_error(void* argument, ucp_ep_h endpoint, ucs_status_t status);
 
     OptionalMutex mutex_;
     std::string packed_address_;
@@ -196,9 +157,10 @@ class Core final : private LaneSink, private LaneHost, private OperationEnd {
     EarlyArrivals early_;
     const std::size_t eager_bytes_;
     Peers peers_;
+    Connections connections_;
     Lanes lanes_;
-    std::unordered_map<ucp_ep_h, Peer*> endpoint_owners_; ///< No endpoints being closed.
-    std::unordered_map<std::uint32_t, Group*> groups_;    ///< By id, as the next two maps.
+    Parting parting_;
+    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
     Group* last_group_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
     /// Arrivals for groups that do not exist here yet.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
@@ -221,15 +183,7 @@ class Core final : private LaneSink, private LaneHost, private OperationEnd {
     Fifo<Early> unwanted_;   ///< Arrivals that nobody will receive, to be discarded.
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;
-    std::vector<std::pair<ucp_ep_h, ucs_status_t>> endpoint_errors_;
 
-    std::vector<Peer*> refused_; ///< Those with a refusal: connections to be tried again.
-    std::vector<Peer*> doubted_; ///< Those to which our connection may wait for an answer for ever.
-    std::vector<Peer*> to_resend_; ///< Those to which what came back unsent is to be sent again.
-    std::vector<Flushing> flushing_;
-    std::vector<Closing> closing_;
-    Clock::time_point close_deadline_;
-    Phase phase_ = Phase::running;
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;

@@ -166,36 +166,6 @@ void Core::detach(Group& group) {
     }
 }
 
-/// If the connection to the peer is closed, does UCX let go of all that it holds for the peer, and
-/// without harm? Where UCX detects no failures, it takes nothing back. And when UCX 1.13 is in the
-/// middle of what it sends from a caller's memory over TCP, it sends the end of the connection,
-/// which the peer takes for the rest of the message, and everything behind it for messages.
-bool Core::may_drop(const Peer& peer) const {
-    const bool by_tcp = setup_.self.only_tcp && peer.address.only_tcp;
-    return setup_.detects_failures && peer.endpoint != nullptr &&
-           !(by_tcp && operations_.sends_to(peer));
-}
-
-/// Closes the connections of peers that have not let go of the group's messages, so that UCX gives
-/// back what it held for them. Returns whether there are such peers.
-bool Core::drop_holders(const Group& group) {
-    bool dropped = false;
-    operations_.visit_messages([&](const Operation& operation) {
-        Peer& peer = operation.link->peer;
-        if (&operation.link->group != &group || !may_drop(peer)) {
-            return;
-        }
-        const Status why(Code::io_error, "a peer process was given up, which did not go on with "
-                                         "a message of a collective that has failed");
-        log(LogLevel::warn, "ucx: {}", why.message());
-        fail(peer, why);
-        lanes_.end(peer, false);
-        close_endpoint(peer, false);
-        dropped = true;
-    });
-    return dropped;
-}
-
 /// Declines the requests to send that have arrived: their senders wait for an answer.
 void Core::decline_early(const Group& group) {
     for (const std::unique_ptr<Link>& link : group.links) {
@@ -235,15 +205,11 @@ void Core::abandon(Group& group) {
     }
     bool over = let_go(group, lock);
     if (!over) {
-        state_.attempt([&] { over = drop_holders(group) && let_go(group, lock); });
+        state_.attempt([&] { over = connections_.drop_holders(group) && let_go(group, lock); });
     }
     if (!over) {
         give_up(group, "is given up");
     }
-}
-
-void Core::give_up_all(const Peer& peer) {
-    operations_.give_up_if([&](const Link& link) { return &link.peer == &peer; });
 }
 
 } // namespace ucg::transport::ucx

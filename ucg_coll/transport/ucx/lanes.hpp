@@ -108,6 +108,7 @@ class Lanes {
     void forget_stranger(std::uint64_t process) { strangers_.erase(process); }
 
     void note_error(uct_ep_h endpoint, ucs_status_t status);
+    bool have_errors() const { return !errors_.empty(); }
     void handle_errors();
 
     /// Are there peers for which our greeting found no room yet?

@@ -132,7 +132,7 @@ void Core::take_back(Operation& operation) {
     const Kind kind = operation.header.envelope.kind;
     const bool say_again = operation.is_control && is_about_lane(operation.control.what);
     if (operation.message != nullptr || kind == Kind::ready_to_receive || say_again) {
-        to_resend_.push_back(&peer);
+        connections_.resend(peer);
     }
     if (kind == Kind::request_to_send || kind == Kind::declined) {
         to_say_.add({&peer, operation.header});
@@ -162,7 +162,7 @@ void Core::take_back(Operation& operation) {
 void Core::send(Group& group, Message& message) {
     Link& to = link(group, message.peer);
     message.state = MessageState::posted;
-    if (to.peer.failure.ok() && connect(to.peer)) {
+    if (to.peer.failure.ok() && connections_.connect(to.peer)) {
         transmit(to, message);
     } else if (to.peer.failure.ok()) {
         to.unsent.push(message);
@@ -252,6 +252,23 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     return true;
 }
 
+void Core::send_waiting(Peer& peer) {
+    for (Link* link : peer.links) {
+        Fifo<Message> unsent = std::exchange(link->unsent, {});
+        while (Message* message = unsent.pop()) {
+            bool ended = false;
+            if (!state_.attempt([&] { ended = transmit(*link, *message); })) {
+                link->group.complete(*message, memory_ran_out());
+            }
+            link->group.completed += ended ? 1 : 0;
+        }
+        for (const Message* message = link->posted.front(); message != nullptr;
+             message = message->next) {
+            tell_ready(*link, *message);
+        }
+    }
+}
+
 void Core::receive(Group& group, Message& message) {
     Link& from = link(group, message.peer);
     message.moved = 0;
@@ -285,7 +302,7 @@ void Core::receive(Group& group, Message& message) {
     }
     // A connection even for a receive: only so does one hear of the peer's death.
     if (from.peer.failure.ok()) {
-        connect(from.peer);
+        connections_.connect(from.peer);
     }
     if (!from.peer.failure.ok()) {
         end_at_once(group, message, from.peer.failure);
@@ -387,8 +404,9 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
 
 void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
     Operation* taken = nullptr;
-    if (from.peer.failure.ok()) { // Only by an endpoint can it be taken back: drop_holders().
-        state_.attempt([&] { connect(from.peer); });
+    if (from.peer.failure
+            .ok()) { // Only by an endpoint can it be taken back: connections_.drop_holders().
+        state_.attempt([&] { connections_.connect(from.peer); });
     }
     if (bytes != message.bytes || !state_.attempt([&] { taken = &operations_.take(); })) {
         ucp_am_data_release(setup_.worker, handle);
@@ -436,7 +454,7 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
 /// Gives back credits that no message of ours has carried.
 void Core::send_credit(Link& to) {
     to.credit_due = false;
-    if (to.consumed == to.reported || !to.peer.failure.ok() || !connect(to.peer)) {
+    if (to.consumed == to.reported || !to.peer.failure.ok() || !connections_.connect(to.peer)) {
         return;
     }
     Envelope envelope;

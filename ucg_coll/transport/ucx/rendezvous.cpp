@@ -108,7 +108,7 @@ void Core::say_due() {
             if (!peer.failure.ok() || !state_.running()) {
                 return;
             }
-            if (connect(peer)) {
+            if (connections_.connect(peer)) {
                 say(peer, due.second);
             } else if (peer.failure.ok()) {
                 to_say_.add(due);
