@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
+#include <initializer_list>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "ucg_coll/base/random.hpp"
 
@@ -13,6 +15,18 @@ namespace {
 
 constexpr unsigned kUcpBusyTurns = 256;
 constexpr unsigned kUcpQuietPeriod = 4;
+
+/// Ends the messages that wait in these lists of the group's links.
+void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> lists,
+                 const Status& why) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        for (Fifo<Message> Link::*list : lists) {
+            while (Message* message = link ? (*link.*list).pop() : nullptr) {
+                group.complete(*message, why);
+            }
+        }
+    }
+}
 
 } // namespace
 
@@ -54,7 +68,7 @@ Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
                                         : options.eager_bytes),
       connections_(setup_, state_, operations_, peers_, lanes_, *this),
       lanes_(setup_, state_, peers_, connections_),
-      parting_(setup_, state_, operations_, peers_, lanes_, connections_) {}
+      parting_(setup_, state_, operations_, peers_, lanes_, connections_), groups_(early_) {}
 
 Status Core::open() {
     for (const unsigned id : {kUcpData, kUcpControl}) {
@@ -82,9 +96,7 @@ Core::~Core() {
     while (!close_progress()) {
         std::this_thread::yield(); // The peers may need this processor to answer.
     }
-    for (auto& [group, early] : orphans_) {
-        early_.discard(early);
-    }
+    groups_.discard_orphans();
     ucp_.worker.reset(); // While the peers of what it may still complete are there.
     peers_.clear();      // Their lanes go before the interfaces.
 }
@@ -147,14 +159,10 @@ void Core::fail_all() {
         static_cast<void>(
             suffices([] { log(LogLevel::error, "ucx: {}", memory_ran_out().message()); }));
     }
-    for (auto& [id, group] : groups_) {
-        group->status = group->status.ok() ? broken_ : group->status;
-        for (const std::unique_ptr<Link>& link : group->links) {
-            if (link) {
-                early_.discard(link->early);
-            }
-        }
-    }
+    groups_.visit([this](Group& group) {
+        group.status = group.status.ok() ? broken_ : group.status;
+        discard_early(group);
+    });
     peers_.visit([this](Peer& peer) { Connections::fail(peer, broken_); });
     state_.attempt([this] { peers_.visit([this](Peer& peer) { parting_.leave(peer); }); });
 }
@@ -214,6 +222,140 @@ std::string Core::describe() const {
                            lanes_.describe(peer));
     });
     return out;
+}
+
+Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
+    if (!broken_.ok()) {
+        return broken_;
+    }
+    if (groups_.contains(group.id)) {
+        return failure(Code::invalid_argument, "ucx: group {} exists already in this process",
+                       group.id);
+    }
+    group.peers.assign(peers.size(), nullptr);
+    group.links.resize(peers.size());
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        if (peers[rank].empty() || static_cast<Rank>(rank) == group.self) {
+            continue;
+        }
+        Result<ProcessAddress> address = unpack(peers[rank]);
+        if (!address) {
+            return address.status();
+        }
+        Peer& peer = meet(std::move(*address));
+        group.peers[rank] = &peer;
+        ++peer.groups;
+    }
+    groups_.add(group);
+    return {};
+}
+
+/// Releases what has come for receives that will not be posted.
+void Core::discard_early(const Group& group) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        if (link) {
+            early_.discard(link->early);
+        }
+    }
+}
+
+void Core::release_peers(Group& group) {
+    for (Peer* peer : group.peers) {
+        if (peer != nullptr) {
+            --peer->groups;
+            peers_.note_departed(*peer);
+            forget_if_unused(*peer);
+        }
+    }
+    group.peers.clear();
+}
+
+/// Waits, in bounded time, until UCX holds no message of the group. Returns whether it holds none.
+bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
+    const Clock::time_point deadline = Clock::now() + setup_.options.close_timeout;
+    progress(); // Afterwards no list of deferred work names the group.
+    while (group.in_flight > 0 && Clock::now() < deadline) {
+        lock.unlock(); // Other groups' threads need the worker as well.
+        std::this_thread::yield();
+        lock.lock();
+        progress();
+    }
+    return group.in_flight == 0;
+}
+
+void Core::give_up(const Group& group, const char* what) {
+    static_cast<void>(suffices([&] {
+        log(LogLevel::warn,
+            "ucx: group {} {} with {} messages that UCX still holds; their buffers must outlive "
+            "the worker",
+            group.id, what, group.in_flight);
+    }));
+    operations_.give_up_if([&](const Link& link) { return &link.group == &group; });
+}
+
+/// Throws nothing: it is called by a destructor, also when memory has run out.
+void Core::detach(Group& group) {
+    std::unique_lock lock(mutex_);
+    const Status ended = described([] { return Status(Code::io_error, "the group has ended"); });
+    end_waiting(group, {&Link::posted}, ended);
+    if (!let_go(group, lock)) {
+        give_up(group, "ends");
+    }
+    end_waiting(group, {&Link::unsent, &Link::held}, ended);
+    discard_early(group);
+    for (const std::unique_ptr<Link>& link : group.links) {
+        if (link) {
+            std::erase(link->peer.links, link.get());
+        }
+    }
+    groups_.remove(group);
+    if (group.abandoned) {
+        groups_.keep_peers(group);
+    } else {
+        release_peers(group);
+    }
+}
+
+/// Declines the requests to send that have arrived: their senders wait for an answer.
+void Core::decline_early(const Group& group) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
+             early = early->next) {
+            decline(group, early->envelope);
+        }
+    }
+}
+
+/// Gives up all messages of a group. When this returns nothing is written to the buffers of the
+/// group's messages any more, nor read from them; README.md says where that cannot be had. What a
+/// peer has under way ends soon, unless the peer is busy elsewhere. Rendezvous that wait here for
+/// their receives are released, and requests to send declined, so that the messages of their
+/// senders end; so are those that come later. Throws nothing: it is called when memory has run out.
+void Core::abandon(Group& group) {
+    std::unique_lock lock(mutex_);
+    if (group.abandoned) {
+        return;
+    }
+    run_deferred(); // Afterwards no list of deferred work names the group, nor will one.
+    if (group.status.ok()) {
+        group.status = described([] {
+            return Status(Code::io_error, "the group was given up: another transport failed");
+        });
+    }
+    group.abandoned = true;
+    end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
+    state_.attempt([&] {
+        groups_.note_abandoned(group);
+        decline_early(group);
+    });
+    discard_early(group);
+    bool over = let_go(group, lock);
+    if (!over) {
+        state_.attempt([&] { over = connections_.drop_holders(group) && let_go(group, lock); });
+    }
+    if (!over) {
+        give_up(group, "is given up");
+    }
 }
 
 /// Returns the peer with this address, which may be new. What came from it before goes back to

@@ -27,6 +27,7 @@
 #include "ucg_coll/transport/ucx/due.hpp"
 #include "ucg_coll/transport/ucx/early.hpp"
 #include "ucg_coll/transport/ucx/exhaustion.hpp"
+#include "ucg_coll/transport/ucx/groups.hpp"
 #include "ucg_coll/transport/ucx/lanes.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/operations.hpp"
@@ -55,7 +56,7 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     bool only_tcp() const { return setup_.self.only_tcp; }
     std::string describe() const;
 
-    // Groups: groups.cpp.
+    // Groups.
     Status attach(Group& group, const std::vector<PeerAddress>& peers);
     void detach(Group& group);
     void abandon(Group& group);
@@ -84,7 +85,6 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     void send_waiting(Peer& peer) override;
 
     // Messages.
-    Link& link(Group& group, Rank rank);
     bool transmit(Link& to, Message& message);
     static bool send_short(Link& to, const Message& message, const Envelope& envelope);
     static bool put_line(Peer& peer, const Message& message, const Envelope& envelope);
@@ -92,8 +92,6 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     void send_credit(Link& to);
     void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
     void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
-    Group* find_group(std::uint32_t id);
-    Link* receiver_of(Group& group, const Envelope& envelope);
     Status copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes);
     void pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes);
 
@@ -119,12 +117,10 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
 
     // Groups.
     void release_peers(Group& group);
-    void keep_peers(Group& group);
+    void discard_early(const Group& group);
     void decline_early(const Group& group);
     bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
     void give_up(const Group& group, const char* what);
-    void adopt_orphans(Group& group);
-    void adopt(Link& from, Early& early);
 
     // Peers and what comes from them.
     Peer& meet(ProcessAddress address);
@@ -160,13 +156,7 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     Connections connections_;
     Lanes lanes_;
     Parting parting_;
-    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
-    Group* last_group_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
-    /// Arrivals for groups that do not exist here yet.
-    std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
-    /// Groups that were abandoned. Once such a group has ended, its entry has the group's `self`,
-    /// `ids` and `peers`, by which what still arrives for it is answered.
-    std::unordered_map<std::uint32_t, Group> abandoned_;
+    GroupTable groups_;
 
     // What callbacks leave behind.
     struct Pull {

@@ -160,7 +160,7 @@ void Core::take_back(Operation& operation) {
 }
 
 void Core::send(Group& group, Message& message) {
-    Link& to = link(group, message.peer);
+    Link& to = link_to(group, message.peer);
     message.state = MessageState::posted;
     if (to.peer.failure.ok() && connections_.connect(to.peer)) {
         transmit(to, message);
@@ -270,7 +270,7 @@ void Core::send_waiting(Peer& peer) {
 }
 
 void Core::receive(Group& group, Message& message) {
-    Link& from = link(group, message.peer);
+    Link& from = link_to(group, message.peer);
     message.moved = 0;
     Early* early = from.early.take(key_of(message));
     if (early != nullptr && early->envelope.kind == Kind::request_to_send) {
@@ -330,35 +330,12 @@ Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64
     return {};
 }
 
-Group* Core::find_group(std::uint32_t id) {
-    if (last_group_ == nullptr || last_group_->id != id) {
-        const auto found = groups_.find(id);
-        last_group_ = found == groups_.end() ? nullptr : found->second;
-    }
-    return last_group_;
-}
-
-/// Returns the link of the rank that sent the envelope. Null when the group takes nothing any more,
-/// or when the envelope fits no link of it; that is a peer's mistake, not ours.
-Link* Core::receiver_of(Group& group, const Envelope& envelope) {
-    if (group.abandoned) {
-        return nullptr;
-    }
-    const auto source = static_cast<std::size_t>(envelope.source);
-    if (source >= group.peers.size() || group.peers[source] == nullptr) {
-        log(LogLevel::warn, "ucx: a message for group {} from rank {}, which it does not serve",
-            group.id, envelope.source);
-        return nullptr;
-    }
-    return &link(group, envelope.source);
-}
-
 void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
-    Group* group = find_group(envelope.group);
+    Group* group = groups_.find(envelope.group);
     if (group == nullptr) {
         // A credit for a group that has ended is of no more use.
-        if (envelope.kind == Kind::data && !abandoned_.contains(envelope.group)) {
-            orphans_[envelope.group].push(*early_.hold(envelope, data, bytes));
+        if (envelope.kind == Kind::data && groups_.find_abandoned(envelope.group) == nullptr) {
+            groups_.keep(*early_.hold(envelope, data, bytes));
         }
         return;
     }
@@ -381,9 +358,13 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
 void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
     Early* early =
         early_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
-    Group* group = find_group(envelope.group);
+    Group* group = groups_.find(envelope.group);
     if (group == nullptr) {
-        (abandoned_.contains(envelope.group) ? unwanted_ : orphans_[envelope.group]).push(*early);
+        if (groups_.find_abandoned(envelope.group) != nullptr) {
+            unwanted_.push(*early);
+        } else {
+            groups_.keep(*early);
+        }
         return;
     }
     Link* from = receiver_of(*group, envelope);

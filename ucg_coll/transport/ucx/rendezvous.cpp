@@ -134,7 +134,7 @@ void Core::continue_long() {
 
 void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
     const Envelope& envelope = header.envelope;
-    Group* group = find_group(envelope.group);
+    Group* group = groups_.find(envelope.group);
     if (group == nullptr) {
         arrive_without_group(header);
         return;
@@ -164,10 +164,10 @@ void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data
 /// Takes what comes for a group that does not exist here yet, or that was abandoned and has ended.
 void Core::arrive_without_group(const LongHeader& header) {
     const Envelope& envelope = header.envelope;
-    if (const auto found = abandoned_.find(envelope.group); found != abandoned_.end()) {
-        decline(found->second, envelope);
+    if (const Group* ended = groups_.find_abandoned(envelope.group)) {
+        decline(*ended, envelope);
     } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
-        orphans_[envelope.group].push(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
+        groups_.keep(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
     }
 }
 

@@ -1,0 +1,81 @@
+// The groups of a worker, by this process's number for each; what has come for groups that do not
+// exist here yet; and what is left of groups that were abandoned and have ended.
+//
+// GroupTable owns the latter two, and of a group its links. The groups themselves are owned by
+// their transports.
+//
+// Invariants: an id is that of a group, or of arrivals that wait, or of neither, never of both. An
+// arrival for a group that was abandoned and has ended does not wait.
+//
+// Called by Core, which makes and ends groups, and by whoever takes arrivals. What takes arrivals
+// may be called within UCX's callbacks: add() and discard_orphans() may not.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "ucg_coll/transport/ucx/early.hpp"
+#include "ucg_coll/transport/ucx/matching.hpp"
+
+namespace ucg::transport::ucx {
+
+/// Returns the group's link to the rank, which it makes at first use.
+Link& link_to(Group& group, Rank rank);
+
+/// Returns the link of the rank that sent the envelope. Null when the group takes nothing any more,
+/// or when the envelope fits no link of it; that is a peer's mistake, not ours.
+Link* receiver_of(Group& group, const Envelope& envelope);
+
+class GroupTable {
+  public:
+    explicit GroupTable(EarlyArrivals& early) : early_(early) {}
+    GroupTable(const GroupTable&) = delete;
+    GroupTable& operator=(const GroupTable&) = delete;
+
+    bool empty() const { return groups_.empty(); }
+    bool contains(std::uint32_t id) const { return groups_.contains(id); }
+
+    /// Adds a group, and gives it what has come for it. REQUIRES: contains() does not have its id.
+    void add(Group& group);
+    /// Removes a group, if it was added.
+    void remove(const Group& group);
+
+    /// Returns null if there is no such group.
+    Group* find(std::uint32_t id) {
+        return last_ != nullptr && last_->id == id ? last_ : look_up(id);
+    }
+
+    template <typename Visit>
+    void visit(Visit visit) const {
+        for (const auto& [id, group] : groups_) {
+            visit(*group);
+        }
+    }
+
+    /// Keeps an arrival until there is a group with the envelope's id.
+    void keep(Early& early) { orphans_[early.envelope.group].push(early); }
+    /// Releases what has waited in vain.
+    void discard_orphans();
+
+    /// Notes that the group was abandoned: once it has ended, nothing waits for it.
+    void note_abandoned(const Group& group) { abandoned_.try_emplace(group.id); }
+    /// To be called when such a group ends: what comes for it is answered for as long as there may
+    /// be peers that have not heard of its end.
+    void keep_peers(Group& group);
+    /// Returns what is left of a group that was abandoned and has ended: its `self`, `ids` and
+    /// `peers`. Null if there is no such group. REQUIRES: find() does not have the id.
+    const Group* find_abandoned(std::uint32_t id) const;
+
+  private:
+    Group* look_up(std::uint32_t id);
+    void adopt_orphans(Group& group);
+    void adopt(Link& from, Early& early);
+
+    EarlyArrivals& early_;
+    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
+    Group* last_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
+    std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
+    std::unordered_map<std::uint32_t, Group> abandoned_;
+};
+
+} // namespace ucg::transport::ucx
