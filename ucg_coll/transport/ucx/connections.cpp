@@ -187,6 +187,11 @@ void Connections::tell_peer(Peer& peer, Control what, std::uint32_t detail, std:
     }
 }
 
+void Connections::resend(Peer& peer, ControlMessage message) {
+    resend(peer);
+    peer.unsaid.push_back(std::move(message));
+}
+
 void Connections::handle_errors() {
     for (const auto& [endpoint, status] : std::exchange(errors_, {})) {
         const auto owner = owners_.find(endpoint);

@@ -73,8 +73,10 @@ class Connections final : public LaneHost {
     /// closed: then a probe goes out.
     void doubt(Peer& peer);
 
-    /// Notes that an earlier connection gave back something unsent, which goes by the next one.
+    /// Notes that an earlier connection gave back something unsent, which goes by the next one:
+    /// what the ConnectionUser has, or a control message.
     void resend(Peer& peer) { to_resend_.push_back(&peer); }
+    void resend(Peer& peer, ControlMessage message);
 
     /// Have endpoints reported errors?
     bool have_errors() const { return !errors_.empty(); }

@@ -63,12 +63,12 @@ Setup Core::setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t pr
 
 Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
     : mutex_(options.threads), ucp_(std::move(ucp)), setup_(setup_of(options, ucp_, process)),
-      operations_(state_, *this), early_(setup_.worker),
-      eager_bytes_(setup_.self.only_tcp ? std::max(options.eager_bytes, options.eager_bytes_tcp)
-                                        : options.eager_bytes),
-      connections_(setup_, state_, operations_, peers_, lanes_, *this),
+      messages_(setup_, state_, operations_, early_, connections_, groups_, long_messages_),
+      operations_(state_, messages_), early_(setup_.worker),
+      connections_(setup_, state_, operations_, peers_, lanes_, messages_),
       lanes_(setup_, state_, peers_, connections_),
-      parting_(setup_, state_, operations_, peers_, lanes_, connections_), groups_(early_) {}
+      parting_(setup_, state_, operations_, peers_, lanes_, connections_), groups_(early_),
+      long_messages_(setup_, state_, operations_, early_, connections_) {}
 
 Status Core::open() {
     for (const unsigned id : {kUcpData, kUcpControl}) {
@@ -77,8 +77,8 @@ Status Core::open() {
                                 UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
         parameters.id = id;
         parameters.flags = UCP_AM_FLAG_WHOLE_MSG;
-        parameters.cb = id == kUcpData ? on_data : on_control;
-        parameters.arg = this;
+        parameters.cb = id == kUcpData ? Messages::on_data : on_control;
+        parameters.arg = id == kUcpData ? static_cast<void*>(&messages_) : this;
         const ucs_status_t status = ucp_worker_set_am_recv_handler(setup_.worker, &parameters);
         if (status != UCS_OK) {
             return ucx_failure(status, "setting UCX's handler of active messages");
@@ -154,38 +154,32 @@ void Core::run_deferred() {
 /// Fails all peers, and takes no more groups from then on: whose message was lost, or which news of
 /// whom, cannot always be told, and a message may be for a group that is yet to come.
 void Core::fail_all() {
-    if (broken_.ok()) {
-        broken_ = memory_ran_out();
+    if (state_.broken().ok()) {
+        state_.break_down(memory_ran_out());
         static_cast<void>(
             suffices([] { log(LogLevel::error, "ucx: {}", memory_ran_out().message()); }));
     }
     groups_.visit([this](Group& group) {
-        group.status = group.status.ok() ? broken_ : group.status;
+        group.status = group.status.ok() ? state_.broken() : group.status;
         discard_early(group);
     });
-    peers_.visit([this](Peer& peer) { Connections::fail(peer, broken_); });
+    peers_.visit([this](Peer& peer) { Connections::fail(peer, state_.broken()); });
     state_.attempt([this] { peers_.visit([this](Peer& peer) { parting_.leave(peer); }); });
 }
 
 /// Does the work that callbacks have left. What is taken out of a list is done, or known to be
 /// lost, before anything is thrown.
 void Core::work_off() {
-    if (!pulls_.empty()) {
-        pulls_.take_all([this](const Pull& pull) {
-            pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
-            early_.release(pull.early);
-        });
+    if (messages_.are_pulls_due()) {
+        messages_.pull_due();
     }
-    if (!to_say_.empty()) {
-        say_due();
+    if (long_messages_.are_due()) {
+        long_messages_.work_off();
     }
-    if (!to_continue_.empty()) {
-        continue_long();
+    if (messages_.are_credits_due()) {
+        messages_.send_credits();
     }
-    if (!credits_due_.empty()) {
-        credits_due_.take_all([this](Link* link) { state_.attempt([&] { send_credit(*link); }); });
-    }
-    early_.discard(unwanted_);
+    messages_.discard_unwanted();
     handle_arrivals();
     if (connections_.are_due()) {
         connections_.work_off();
@@ -225,8 +219,8 @@ std::string Core::describe() const {
 }
 
 Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
-    if (!broken_.ok()) {
-        return broken_;
+    if (!state_.broken().ok()) {
+        return state_.broken();
     }
     if (groups_.contains(group.id)) {
         return failure(Code::invalid_argument, "ucx: group {} exists already in this process",
@@ -316,16 +310,6 @@ void Core::detach(Group& group) {
     }
 }
 
-/// Declines the requests to send that have arrived: their senders wait for an answer.
-void Core::decline_early(const Group& group) {
-    for (const std::unique_ptr<Link>& link : group.links) {
-        for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
-             early = early->next) {
-            decline(group, early->envelope);
-        }
-    }
-}
-
 /// Gives up all messages of a group. When this returns nothing is written to the buffers of the
 /// group's messages any more, nor read from them; README.md says where that cannot be had. What a
 /// peer has under way ends soon, unless the peer is busy elsewhere. Rendezvous that wait here for
@@ -346,7 +330,7 @@ void Core::abandon(Group& group) {
     end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
     state_.attempt([&] {
         groups_.note_abandoned(group);
-        decline_early(group);
+        long_messages_.decline_early(group);
     });
     discard_early(group);
     bool over = let_go(group, lock);
@@ -384,7 +368,7 @@ void Core::forget_if_unused(Peer& peer) {
 /// Destroys the peer. REQUIRES: no group has it, and it is not held.
 void Core::forget(Peer& peer) {
     connections_.forget(peer);
-    to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
+    long_messages_.forget(peer);
     lanes_.forget(peer);
     peers_.erase(peer);
 }
@@ -440,7 +424,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
     case Control::bye: parting_.take_bye(*peer, header.detail != 0); break;
     case Control::bye_answer:
         parting_.take_answer(*peer);
-        if (!broken_.ok()) {
+        if (!state_.broken().ok()) {
             connections_.close(*peer, true);
         }
         break;
@@ -470,7 +454,7 @@ void Core::handle_arrivals() {
 }
 
 void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
-    state_.attempt([&] { arrive(envelope, data, bytes); });
+    state_.attempt([&] { messages_.arrive(envelope, data, bytes); });
 }
 
 void Core::lane_notice(const LaneNotice& notice) {

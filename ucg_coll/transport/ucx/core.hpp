@@ -1,53 +1,61 @@
-// The inside of UcxWorker: owns the UCX objects, the peers and the operations that UCX holds, and
-// turns arrivals into message states.
+// The inside of UcxWorker: owns the UCP worker and all parts of it, connects these, and has the
+// order in which they do their work.
+//
+//   Messages        which way a message goes, and which receive an arrival belongs to
+//   LongMessages    rendezvous that the receiver begins
+//   GroupTable      the groups, and what has come for groups that are not there
+//   Parting         good-byes
+//   Connections     connections by UCP
+//   Lanes           the short lane to each peer, and ShortLane, which uses UCT
+//   Peers           the processes that this one has to do with
+//   Operations      what UCP has in progress
+//   EarlyArrivals   what came before its receive was posted
+//
+// Each calls only those below it. Three interfaces lead upwards: OperationEnd and ConnectionUser to
+// Messages, LaneHost to Connections. All know the Setup, which is constant, or the WorkerState.
 //
 // UCX's callbacks run inside ucp_worker_progress() and uct_worker_progress(). They change states
-// and append to the lists under "what callbacks leave behind"; they never call UCX. run_deferred()
-// then does the work from outside. Nor do they throw: what they do goes through
+// and append to lists of what is due, of which each part has its own; they never call UCX.
+// run_deferred() then does the work from outside. Nor do they throw: what they do goes through
 // WorkerState::attempt().
+//
+// Threading: whoever calls holds mutex(), unless a function says that it takes it.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
+#include <string_view>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
-#include "ucg_coll/transport/ucx/address.hpp"
-#include "ucg_coll/transport/ucx/close.hpp"
 #include "ucg_coll/transport/ucx/connections.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
-#include "ucg_coll/transport/ucx/due.hpp"
 #include "ucg_coll/transport/ucx/early.hpp"
-#include "ucg_coll/transport/ucx/exhaustion.hpp"
 #include "ucg_coll/transport/ucx/groups.hpp"
 #include "ucg_coll/transport/ucx/lanes.hpp"
-#include "ucg_coll/transport/ucx/matching.hpp"
+#include "ucg_coll/transport/ucx/long_messages.hpp"
+#include "ucg_coll/transport/ucx/messages.hpp"
 #include "ucg_coll/transport/ucx/operations.hpp"
-#include "ucg_coll/transport/ucx/peer.hpp"
+#include "ucg_coll/transport/ucx/parting.hpp"
 #include "ucg_coll/transport/ucx/peers.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
-#include "ucg_coll/transport/ucx/wire.hpp"
 #include "ucg_coll/transport/ucx/worker.hpp"
 
 namespace ucg::transport::ucx {
 
-class Core final : private LaneSink, private OperationEnd, private ConnectionUser {
+class Core final : private LaneSink {
   public:
     static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
+    /// Closes what is still open, in bounded time. REQUIRES: all groups are detached.
     ~Core();
 
     std::string_view address() const { return packed_address_; }
-    /// The caller holds it during every call below that changes something, except detach() and
-    /// abandon(), which take it themselves.
     OptionalMutex& mutex() { return mutex_; }
     unsigned progress();
     void begin_close();
@@ -58,12 +66,12 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
 
     // Groups.
     Status attach(Group& group, const std::vector<PeerAddress>& peers);
-    void detach(Group& group);
-    void abandon(Group& group);
+    void detach(Group& group);  ///< Takes the mutex.
+    void abandon(Group& group); ///< Takes the mutex.
 
-    // Messages: messages.cpp.
-    void send(Group& group, Message& message);
-    void receive(Group& group, Message& message);
+    // Messages.
+    void send(Group& group, Message& message) { messages_.send(group, message); }
+    void receive(Group& group, Message& message) { messages_.receive(group, message); }
     /// Does the work that callbacks left to be done. To be called after a batch of send() and
     /// receive().
     void run_deferred();
@@ -78,47 +86,9 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     void work_off();
     void fail_all();
 
-    // Ended operations.
-    void operation_ended(Operation& operation, ucs_status_t status) override;
-    void settle(Operation& operation, ucs_status_t status);
-    void take_back(Operation& operation);
-    void send_waiting(Peer& peer) override;
-
-    // Messages.
-    bool transmit(Link& to, Message& message);
-    static bool send_short(Link& to, const Message& message, const Envelope& envelope);
-    static bool put_line(Peer& peer, const Message& message, const Envelope& envelope);
-    bool send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit);
-    void send_credit(Link& to);
-    void arrive(const Envelope& envelope, const void* data, std::size_t bytes);
-    void arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes);
-    Status copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes);
-    void pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes);
-
-    // Long messages where TCP alone carries them: rendezvous.cpp.
-    bool receiver_begins(const Peer& peer, std::uint64_t bytes) const;
-    void send_long(Link& to, Message& message);
-    void tell_ready(Link& from, const Message& message);
-    void tell_expected(Link& from, const Message& message);
-    void tell(Link& to, const LongHeader& header);
-    void say(Peer& peer, const LongHeader& header);
-    void send_fragments(Link& to, Message& message);
-    void continue_long();
-    void say_due();
-    void arrive_long(const LongHeader& header, std::span<const std::byte> data);
-    void arrive_without_group(const LongHeader& header);
-    void decline(const Group& group, const Envelope& request);
-    void arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes);
-    Status check_request(Link& from, const Message& message, const Early& request);
-    void arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes);
-    static void arrive_declined(Link& to, const Envelope& envelope);
-    static void arrive_fragment(Link& from, const LongHeader& header,
-                                std::span<const std::byte> data);
-
     // Groups.
     void release_peers(Group& group);
     void discard_early(const Group& group);
-    void decline_early(const Group& group);
     bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
     void give_up(const Group& group, const char* what);
 
@@ -136,48 +106,32 @@ class Core final : private LaneSink, private OperationEnd, private ConnectionUse
     void lane_error(uct_ep_h endpoint, ucs_status_t status) override;
 
     // UCP's callbacks.
-    static ucs_status_t on_data(void* argument, const void* header, std::size_t header_bytes,
-                                void* data, std::size_t bytes,
-                                const ucp_am_recv_param_t* parameters);
     static ucs_status_t on_control(void* argument, const void* header, std::size_t header_bytes,
                                    void* data, std::size_t bytes,
                                    const ucp_am_recv_param_t* parameters);
 
     OptionalMutex mutex_;
     std::string packed_address_;
-
     Ucp ucp_;
     const Setup setup_;
     WorkerState state_;
+    Messages messages_; ///< Made before those that refer to it by an interface.
     Operations operations_;
     EarlyArrivals early_;
-    const std::size_t eager_bytes_;
     Peers peers_;
     Connections connections_;
     Lanes lanes_;
     Parting parting_;
     GroupTable groups_;
+    LongMessages long_messages_;
 
-    // What callbacks leave behind.
-    struct Pull {
-        Link* from;
-        Message* message;
-        Early* early;
-    };
-    Due<Pull> pulls_; ///< Rendezvous whose receives are posted.
-    /// Headers about long messages, which are sent as soon as there is a connection to the peer.
-    Due<std::pair<Peer*, LongHeader>> to_say_;
-    /// Long messages whose next fragment is to be sent.
-    Due<std::pair<Link*, Message*>> to_continue_;
-    Due<Link*> credits_due_; ///< Links that owe their peers a credit message.
-    Fifo<Early> unwanted_;   ///< Arrivals that nobody will receive, to be discarded.
+    // What callbacks leave behind that comes from processes, which need not be peers.
     std::vector<LaneNotice> notices_;
     std::vector<ControlArrival> controls_;
 
     unsigned ucp_busy_turns_ = 0; ///< So many calls of progress() still always poll UCP.
     unsigned turn_ = 0;           ///< Counts calls of progress() while the short lane is in use.
     bool in_progress_ = false;
-    Status broken_; ///< Why no more groups are taken; ok while they are.
 };
 
 } // namespace ucg::transport::ucx

@@ -2,6 +2,8 @@
 // differ.
 #pragma once
 
+#include <string_view>
+
 #include <ucs/type/status.h>
 
 #include "ucg_coll/transport/ucx/matching.hpp"
@@ -14,10 +16,11 @@ namespace ucg::transport::ucx {
 Envelope envelope_of(const Link& link, const Message& message);
 
 /// Statuses of a message between this rank and the link's that fails. The first two are logged as
-/// well: of the failure itself, an MPI program gets to see a code only.
+/// well: of the failure itself, an MPI program gets to see a code only. `what` of the third is what
+/// comes before "rank 1 of group 2".
 Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes);
 Status plan_mismatch(const Link& link, std::uint32_t sequence);
-Status sending_failed(const Link& to, ucs_status_t status);
+Status transfer_failed(const Link& link, std::string_view what, ucs_status_t status);
 
 /// Fails a posted receive that belongs to the arrival's collective, but to another plan, if there
 /// is one: it would wait for ever.

@@ -88,12 +88,18 @@ void Lanes::offer_endpoint(Peer& peer) {
     }
 }
 
-/// Greets the peer by the lane. Afterwards the lane is greeted, or to be greeted later, or there is
-/// none.
-void Lanes::greet(Peer& peer) {
+LaneNotice Lanes::notice_to(const Peer& peer, LaneNotice::What what) const {
     LaneNotice notice;
     notice.source = setup_.self.process;
     notice.target = peer.address.process;
+    notice.what = what;
+    return notice;
+}
+
+/// Greets the peer by the lane. Afterwards the lane is greeted, or to be greeted later, or there is
+/// none.
+void Lanes::greet(Peer& peer) {
+    LaneNotice notice = notice_to(peer, LaneNotice::What::greeting);
     notice.to = static_cast<std::uint16_t>(peer.route.peer);
     notice.attempt = peer.attempt;
     const ucs_status_t status =
@@ -172,10 +178,7 @@ void Lanes::open_lane(Peer& peer, const std::string& payload) {
 }
 
 void Lanes::report_lines(Peer& peer) const {
-    LaneNotice notice;
-    notice.source = setup_.self.process;
-    notice.target = peer.address.process;
-    notice.what = LaneNotice::What::taken;
+    LaneNotice notice = notice_to(peer, LaneNotice::What::taken);
     notice.attempt = peer.lines_in->taken();
     if (ShortLane::send(peer.lane.get(), notice) == UCS_OK) {
         peer.lines_in->reported(notice.attempt);
@@ -316,12 +319,9 @@ void Lanes::forget(Peer& peer) {
 }
 
 void Lanes::say_byes() {
-    LaneNotice bye;
-    bye.source = setup_.self.process;
-    bye.what = LaneNotice::What::bye;
-    peers_.visit([&](Peer& peer) {
-        bye.target = peer.address.process;
+    peers_.visit([this](Peer& peer) {
         if (peer.lane_bye_due && peer.lane) {
+            const LaneNotice bye = notice_to(peer, LaneNotice::What::bye);
             peer.lane_bye_due = ShortLane::send(peer.lane.get(), bye) == UCS_ERR_NO_RESOURCE;
         }
     });

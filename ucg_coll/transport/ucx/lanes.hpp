@@ -118,6 +118,7 @@ class Lanes {
   private:
     void try_routes(Peer& peer);
     void offer_endpoint(Peer& peer);
+    LaneNotice notice_to(const Peer& peer, LaneNotice::What what) const;
     void greet(Peer& peer);
     void greet_or_next(Peer& peer);
     void drop(Peer& peer);

@@ -1,64 +1,13 @@
-// Sending, receiving and matching.
+#include "ucg_coll/transport/ucx/messages.hpp"
+
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "ucg_coll/base/copy.hpp"
-#include "ucg_coll/transport/ucx/core.hpp"
 #include "ucg_coll/transport/ucx/envelope.hpp"
 
 namespace ucg::transport::ucx {
-
-Envelope envelope_of(const Link& link, const Message& message) {
-    Envelope envelope;
-    envelope.group = link.group_there;
-    envelope.source = link.group.self;
-    envelope.sequence = message.sequence;
-    envelope.released = link.consumed;
-    envelope.step = message.step;
-    envelope.lane = lane_of(message);
-    return envelope;
-}
-
-Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes) {
-    return described([&] {
-        const bool sends = message.direction == Direction::send;
-        Status status =
-            failure(Code::disagreement,
-                    "rank {} sent {} bytes where rank {} expected {} (collective {} of group {}, "
-                    "step {}): do all ranks call it with equal arguments?",
-                    sends ? link.group.self : link.rank, sends ? message.bytes : bytes,
-                    sends ? link.rank : link.group.self, sends ? bytes : message.bytes,
-                    message.sequence, link.group.id, message.step);
-        log(LogLevel::error, "ucx: {}", status.message());
-        return status;
-    });
-}
-
-Status plan_mismatch(const Link& link, std::uint32_t sequence) {
-    return described([&] {
-        Status status = failure(
-            Code::disagreement,
-            "rank {} sent a message of another algorithm than rank {} expected (collective {} "
-            "of group {}): do all ranks call it with equal arguments, and MPI_IN_PLACE at all "
-            "of them or none?",
-            link.rank, link.group.self, sequence, link.group.id);
-        log(LogLevel::error, "ucx: {}", status.message());
-        return status;
-    });
-}
-
-Status sending_failed(const Link& to, ucs_status_t status) {
-    return described([&] {
-        return ucx_failure(status,
-                           fmt::format("sending to rank {} of group {}", to.rank, to.group.id));
-    });
-}
-
-void end_contradicted(Link& from, const Envelope& envelope) {
-    if (const Message* contradicted = from.posted.contradicting(key_of(envelope))) {
-        Message* message = from.posted.take(key_of(*contradicted));
-        from.group.complete(*message, plan_mismatch(from, envelope.sequence));
-    }
-}
 
 namespace {
 
@@ -72,9 +21,19 @@ void end_at_once(Group& group, Message& message, const Status& outcome) {
 
 } // namespace
 
+Messages::Messages(const Setup& setup, WorkerState& state, Operations& operations,
+                   EarlyArrivals& early, Connections& connections, GroupTable& groups,
+                   LongMessages& long_messages)
+    : worker_(setup.worker),
+      eager_bytes_(setup.self.only_tcp
+                       ? std::max(setup.options.eager_bytes, setup.options.eager_bytes_tcp)
+                       : setup.options.eager_bytes),
+      window_bytes_(setup.options.window_bytes), state_(state), operations_(operations),
+      early_(early), connections_(connections), groups_(groups), long_messages_(long_messages) {}
+
 /// Ends an operation that UCX has given back. If there is no memory for what is to be done with its
 /// message, the message fails.
-void Core::operation_ended(Operation& operation, ucs_status_t status) {
+void Messages::operation_ended(Operation& operation, ucs_status_t status) {
     Link* link = operation.link;
     if (!state_.attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
         --link->group.in_flight;
@@ -84,7 +43,7 @@ void Core::operation_ended(Operation& operation, ucs_status_t status) {
 
 /// Ends the message of an operation that has ended, or goes on with it. Throws only while the
 /// message is still the operation's.
-void Core::settle(Operation& operation, ucs_status_t status) {
+void Messages::settle(Operation& operation, ucs_status_t status) {
     Peer* peer = operation.peer;
     const bool present = peer != nullptr && operation.connection == peer->connection;
     if (present && status == UCS_OK) {
@@ -106,40 +65,35 @@ void Core::settle(Operation& operation, ucs_status_t status) {
     const bool is_part = operation.header.envelope.kind == Kind::fragment && status == UCS_OK &&
                          message->moved < message->bytes;
     if (is_part && !group.abandoned) {
-        to_continue_.add({&link, message});
+        long_messages_.go_on(link, *message);
         --group.in_flight;
         operation.message = nullptr;
         return;
     }
-    const Status outcome =
-        is_part            ? group.status
-        : status == UCS_OK ? Status()
-        : !link.peer.failure.ok()
-            ? link.peer.failure
-            : described([&] {
-                  return ucx_failure(status, fmt::format("a message to or from rank {} of "
-                                                         "group {}",
-                                                         link.rank, group.id));
-              });
+    const Status outcome = is_part ? group.status
+                           : status == UCS_OK
+                               ? Status()
+                               : failure_of(link.peer, [&] {
+                                     return transfer_failed(link, "a message to or from", status);
+                                 });
     operation.message = nullptr;
     --group.in_flight;
     group.complete(*message, outcome);
 }
 
 /// Takes back what an earlier connection did not send: it goes by the next one.
-void Core::take_back(Operation& operation) {
+void Messages::take_back(Operation& operation) {
     Peer& peer = *operation.peer;
     const Kind kind = operation.header.envelope.kind;
-    const bool say_again = operation.is_control && is_about_lane(operation.control.what);
-    if (operation.message != nullptr || kind == Kind::ready_to_receive || say_again) {
+    if (operation.message != nullptr || kind == Kind::ready_to_receive) {
         connections_.resend(peer);
     }
-    if (kind == Kind::request_to_send || kind == Kind::declined) {
-        to_say_.add({&peer, operation.header});
+    if (operation.is_control && is_about_lane(operation.control.what)) {
+        connections_.resend(
+            peer, {operation.control.what, operation.control.detail, std::move(operation.payload)});
     }
-    if (say_again) {
-        peer.unsaid.push_back(
-            {operation.control.what, operation.control.detail, std::move(operation.payload)});
+    if (kind == Kind::request_to_send || kind == Kind::declined) {
+        long_messages_.say_later(peer, operation.header);
     }
     if (Message* message = operation.message) {
         Link& link = *operation.link;
@@ -159,7 +113,7 @@ void Core::take_back(Operation& operation) {
     }
 }
 
-void Core::send(Group& group, Message& message) {
+void Messages::send(Group& group, Message& message) {
     Link& to = link_to(group, message.peer);
     message.state = MessageState::posted;
     if (to.peer.failure.ok() && connections_.connect(to.peer)) {
@@ -173,14 +127,13 @@ void Core::send(Group& group, Message& message) {
 
 /// Sends a message by the way that fits it. Returns whether the message has ended, uncounted, and
 /// is its group's again. REQUIRES: the peer is connected.
-bool Core::transmit(Link& to, Message& message) {
-    if (receiver_begins(to.peer, message.bytes)) {
-        send_long(to, message);
+bool Messages::transmit(Link& to, Message& message) {
+    if (long_messages_.receiver_begins(to.peer, message.bytes)) {
+        long_messages_.send(to, message);
         return false;
     }
     const std::uint32_t cost = credit_cost(message.bytes);
-    const bool credit =
-        message.bytes <= eager_bytes_ && to.has_credit(cost, setup_.options.window_bytes);
+    const bool credit = message.bytes <= eager_bytes_ && to.has_credit(cost, window_bytes_);
     const Envelope envelope = envelope_of(to, message);
     const bool by_lane = credit && send_short(to, message, envelope);
     if (by_lane) {
@@ -195,14 +148,14 @@ bool Core::transmit(Link& to, Message& message) {
 }
 
 /// Sends a message by the short lane. Returns false when the lane cannot take it now.
-bool Core::send_short(Link& to, const Message& message, const Envelope& envelope) {
+bool Messages::send_short(Link& to, const Message& message, const Envelope& envelope) {
     return to.peer.lane_state == LaneState::open && message.bytes <= to.peer.lane_bytes_max &&
            (put_line(to.peer, message, envelope) ||
             ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK);
 }
 
 /// Puts a message into a line of the peer. Returns false when the peer has no line for it now.
-bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
+bool Messages::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
     if (!peer.lines_key || message.bytes > kLineDataBytes || !peer.lines_out.has_room()) {
         return false;
     }
@@ -230,7 +183,7 @@ bool Core::put_line(Peer& peer, const Message& message, const Envelope& envelope
 /// rendezvous, whatever its size: the receiver then holds a handle instead of data, and nobody
 /// waits for anybody who does not wait for this very message. (A queue of messages waiting for
 /// credit could block the one that the receiver needs first.)
-bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
+bool Messages::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
     Operation& operation = operations_.take_send(to.peer);
     operation.header.envelope = envelope;
     operation.link = &to;
@@ -248,11 +201,12 @@ bool Core::send_ucp(Link& to, Message& message, const Envelope& envelope, bool c
     }
     operations_.release(operation);
     end_at_once(to.group, message,
-                request == nullptr ? Status() : sending_failed(to, UCS_PTR_STATUS(request)));
+                request == nullptr ? Status()
+                                   : transfer_failed(to, "sending to", UCS_PTR_STATUS(request)));
     return true;
 }
 
-void Core::send_waiting(Peer& peer) {
+void Messages::send_waiting(Peer& peer) {
     for (Link* link : peer.links) {
         Fifo<Message> unsent = std::exchange(link->unsent, {});
         while (Message* message = unsent.pop()) {
@@ -264,17 +218,17 @@ void Core::send_waiting(Peer& peer) {
         }
         for (const Message* message = link->posted.front(); message != nullptr;
              message = message->next) {
-            tell_ready(*link, *message);
+            long_messages_.tell_ready(*link, *message);
         }
     }
 }
 
-void Core::receive(Group& group, Message& message) {
+void Messages::receive(Group& group, Message& message) {
     Link& from = link_to(group, message.peer);
     message.moved = 0;
     Early* early = from.early.take(key_of(message));
     if (early != nullptr && early->envelope.kind == Kind::request_to_send) {
-        const Status expected = check_request(from, message, *early);
+        const Status expected = long_messages_.check_request(from, message, *early);
         early_.release(std::exchange(early, nullptr));
         if (!expected.ok()) {
             end_at_once(group, message, expected);
@@ -295,7 +249,7 @@ void Core::receive(Group& group, Message& message) {
     }
     if (const Early* other = from.early.contradicting(key_of(message))) {
         if (other->envelope.kind == Kind::request_to_send) {
-            tell_expected(from, message);
+            long_messages_.tell_expected(from, message);
         }
         end_at_once(group, message, plan_mismatch(from, message.sequence));
         return;
@@ -310,14 +264,14 @@ void Core::receive(Group& group, Message& message) {
     }
     message.state = MessageState::posted;
     from.posted.push(message);
-    tell_ready(from, message);
+    long_messages_.tell_ready(from, message);
 }
 
 /// Copies eager data to where a message receives it, and counts what may be given back to the
 /// sender.
-Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
+Status Messages::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
-    if (!from.credit_due && from.consumed - from.reported >= setup_.options.window_bytes / 2) {
+    if (!from.credit_due && from.consumed - from.reported >= window_bytes_ / 2) {
         from.credit_due = state_.attempt([&] { credits_due_.add(&from); });
     }
     if (bytes != message.bytes) {
@@ -330,7 +284,7 @@ Status Core::copy_in(Link& from, Message& message, const void* data, std::uint64
     return {};
 }
 
-void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
+void Messages::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
     Group* group = groups_.find(envelope.group);
     if (group == nullptr) {
         // A credit for a group that has ended is of no more use.
@@ -355,7 +309,7 @@ void Core::arrive(const Envelope& envelope, const void* data, std::size_t bytes)
     }
 }
 
-void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
+void Messages::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
     Early* early =
         early_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
     Group* group = groups_.find(envelope.group);
@@ -383,14 +337,45 @@ void Core::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t
     from->posted.take(key_of(envelope));
 }
 
-void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
+void Messages::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
+    const Envelope& envelope = header.envelope;
+    Group* group = groups_.find(envelope.group);
+    if (group == nullptr) {
+        arrive_without_group(header);
+        return;
+    }
+    if (group->abandoned) {
+        long_messages_.decline(*group, envelope);
+        return;
+    }
+    Link* from = receiver_of(*group, envelope);
+    if (from == nullptr) {
+        return;
+    }
+    if (envelope.kind != Kind::declined) { // It gives nothing back.
+        from->acknowledge(envelope.released);
+    }
+    long_messages_.arrive(*from, header, data);
+}
+
+/// Takes what comes for a group that does not exist here yet, or that was abandoned and has ended.
+void Messages::arrive_without_group(const LongHeader& header) {
+    const Envelope& envelope = header.envelope;
+    if (const Group* ended = groups_.find_abandoned(envelope.group)) {
+        long_messages_.decline(*ended, envelope);
+    } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
+        groups_.keep(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
+    }
+}
+
+void Messages::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
     Operation* taken = nullptr;
-    if (from.peer.failure
-            .ok()) { // Only by an endpoint can it be taken back: connections_.drop_holders().
+    // Only by an endpoint can it be taken back: see Connections::drop_holders().
+    if (from.peer.failure.ok()) {
         state_.attempt([&] { connections_.connect(from.peer); });
     }
     if (bytes != message.bytes || !state_.attempt([&] { taken = &operations_.take(); })) {
-        ucp_am_data_release(setup_.worker, handle);
+        ucp_am_data_release(worker_, handle);
         from.group.complete(message, bytes == message.bytes
                                          ? memory_ran_out()
                                          : length_mismatch(from, message, bytes));
@@ -400,20 +385,28 @@ void Core::pull_into(Link& from, Message& message, void* handle, std::uint64_t b
     operation.link = &from;
     operation.message = &message;
     ++from.group.in_flight;
-    operations_.pull(operation, setup_.worker, handle, bytes);
+    operations_.pull(operation, worker_, handle, bytes);
 }
 
-ucs_status_t Core::on_data(void* argument, const void* header, std::size_t header_bytes, void* data,
-                           std::size_t bytes, const ucp_am_recv_param_t* parameters) {
-    Core& core = *static_cast<Core*>(argument);
-    if (!core.broken_.ok()) {
+void Messages::pull_due() {
+    pulls_.take_all([this](const Pull& pull) {
+        pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
+        early_.release(pull.early);
+    });
+}
+
+ucs_status_t Messages::on_data(void* messages, const void* header, std::size_t header_bytes,
+                               void* data, std::size_t bytes,
+                               const ucp_am_recv_param_t* parameters) {
+    Messages& self = *static_cast<Messages*>(messages);
+    if (!self.state_.broken().ok()) {
         return UCS_OK; // Nobody waits for it, and its sender need not.
     }
     if (header_bytes == sizeof(LongHeader)) {
         LongHeader head;
         std::memcpy(&head, header, sizeof(head));
-        core.state_.attempt([&] {
-            core.arrive_long(head, {static_cast<const std::byte*>(data), bytes});
+        self.state_.attempt([&] {
+            self.arrive_long(head, {static_cast<const std::byte*>(data), bytes});
         });
         return UCS_OK;
     }
@@ -424,16 +417,20 @@ ucs_status_t Core::on_data(void* argument, const void* header, std::size_t heade
     std::memcpy(&envelope, header, sizeof(envelope));
     if ((parameters->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
         // The data stays ours until it is pulled or released.
-        return core.state_.attempt([&] { core.arrive_rendezvous(envelope, data, bytes); })
+        return self.state_.attempt([&] { self.arrive_rendezvous(envelope, data, bytes); })
                    ? UCS_INPROGRESS
                    : UCS_OK;
     }
-    core.state_.attempt([&] { core.arrive(envelope, data, bytes); });
+    self.state_.attempt([&] { self.arrive(envelope, data, bytes); });
     return UCS_OK;
 }
 
+void Messages::send_credits() {
+    credits_due_.take_all([this](Link* link) { state_.attempt([&] { send_credit(*link); }); });
+}
+
 /// Gives back credits that no message of ours has carried.
-void Core::send_credit(Link& to) {
+void Messages::send_credit(Link& to) {
     to.credit_due = false;
     if (to.consumed == to.reported || !to.peer.failure.ok() || !connections_.connect(to.peer)) {
         return;

@@ -93,9 +93,8 @@ bool Operations::sends_to(const Peer& peer) const {
 
 void Operations::give_up(Operation& operation) {
     Group& group = operation.link->group;
-    const Status& why = operation.link->peer.failure;
     --group.in_flight;
-    group.complete(*operation.message, !why.ok() ? why : described([] {
+    group.complete(*operation.message, failure_of(operation.link->peer, [] {
         return Status(Code::timed_out, "a message did not end in time");
     }));
     operation.message = nullptr;

@@ -10,6 +10,7 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/transport/ucx/address.hpp"
+#include "ucg_coll/transport/ucx/exhaustion.hpp"
 #include "ucg_coll/transport/ucx/handles.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
 #include "ucg_coll/transport/ucx/short_lane.hpp"
@@ -52,21 +53,27 @@ struct Refusal {
     std::vector<ControlMessage> owed;    ///< To be sent first when the connection is there.
 };
 
-/// A process that this one exchanges messages with.
+/// A process that this one exchanges messages with. Whose state each part is: only that changes it,
+/// but for what is said of single ones.
 struct Peer {
+    // Peers. Core counts the groups, and links come and go with these.
     ProcessAddress address;
-    unsigned groups = 0;          ///< Groups that have it as a peer.
-    std::vector<Link*> links;     ///< Links to it that are in use.
+    unsigned groups = 0;      ///< Groups that have it as a peer.
+    std::vector<Link*> links; ///< Links to it that are in use.
+
+    // Connections.
     ucp_ep_h endpoint = nullptr;  ///< Made at first use; null again once it is being closed.
     bool connected = false;       ///< It has had an endpoint.
     std::uint32_t connection = 0; ///< Rises with each new endpoint.
-    bool carried = false;         ///< Something has gone out by the present endpoint.
+    /// Something has gone out by the present endpoint. Operations and Messages set it.
+    bool carried = false;
     /// When the connection is made again unless something has gone out by it until then.
     std::optional<std::chrono::steady_clock::time_point> doubted_until;
     std::optional<Refusal> refusal;     ///< Set while no connection to it can be made.
     std::vector<ControlMessage> unsaid; ///< What an earlier connection gave back unsent.
     Status failure; ///< Why nothing more is sent or received. One reason is that it has left.
 
+    // Lanes. Messages puts lines.
     LaneState lane_state = LaneState::untried;
     UctEndpoint lane;                     ///< The endpoint of the short lane here.
     std::size_t lane_bytes_max = 0;       ///< The longest message that the open lane carries.
@@ -81,12 +88,20 @@ struct Peer {
     std::optional<LineReader> lines_in;  ///< Set with `ring`.
     std::uint32_t offer_taken = 0;       ///< State `accepted`: the attempt of the peer's offer.
 
+    // Parting.
     bool left = false; ///< It has said good-bye by all ways that it used.
     bool ucp_bye_came = false;
     bool lane_bye_came = false;
     bool lane_bye_expected = false;
     bool bye_answered = false; ///< It has answered our bye.
-    bool lane_bye_due = false; ///< Our bye has found no room on the lane yet.
+    bool lane_bye_due = false; ///< Our bye has found no room on the lane yet. Lanes says it.
 };
+
+/// Returns why a message to or from the peer fails: because the peer has failed, or else what
+/// `make` returns.
+template <typename Make>
+Status failure_of(const Peer& peer, Make make) {
+    return peer.failure.ok() ? described(make) : peer.failure;
+}
 
 } // namespace ucg::transport::ucx

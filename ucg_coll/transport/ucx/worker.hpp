@@ -44,8 +44,13 @@ class WorkerState {
     void note_loss() { lost_ = true; }
     bool take_loss() { return std::exchange(lost_, false); }
 
+    /// Why nothing more is sent or received, and no more groups are taken; ok while they are.
+    const Status& broken() const { return broken_; }
+    void break_down(const Status& why) { broken_ = why; }
+
   private:
     bool running_ = true;
+    Status broken_;
     bool lost_ = false; ///< Since take_loss() was last called.
 };
 

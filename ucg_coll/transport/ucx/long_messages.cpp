@@ -1,11 +1,10 @@
-// Long messages where TCP alone carries them. The receiver begins their rendezvous: it tells that
-// the receive is posted, and the sender sends fragments then. Whoever sends first asks to send, so
-// that lengths and plans that differ are noticed; nobody waits for the answer.
+#include "ucg_coll/transport/ucx/long_messages.hpp"
+
 #include <algorithm>
 #include <cstring>
-#include <utility>
+#include <memory>
+#include <optional>
 
-#include "ucg_coll/transport/ucx/core.hpp"
 #include "ucg_coll/transport/ucx/envelope.hpp"
 
 namespace ucg::transport::ucx {
@@ -20,15 +19,7 @@ LongHeader about(const Link& link, const Message& message, Kind what) {
 
 } // namespace
 
-/// Does the receiver begin the rendezvous of a message of so many bytes? Both ends come to the same
-/// answer.
-bool Core::receiver_begins(const Peer& peer, std::uint64_t bytes) const {
-    return bytes > std::max(setup_.options.eager_bytes, setup_.options.eager_bytes_tcp) &&
-           setup_.self.only_tcp && peer.address.only_tcp;
-}
-
-/// Sends a long message, now or when the peer is ready. REQUIRES: the peer is connected.
-void Core::send_long(Link& to, Message& message) {
+void LongMessages::send(Link& to, Message& message) {
     message.moved = 0;
     const std::optional<std::uint64_t> ready = to.take_ready(key_of(message));
     if (ready == message.bytes) {
@@ -45,27 +36,21 @@ void Core::send_long(Link& to, Message& message) {
     }
 }
 
-/// Tells the sender that the receive of a long message is posted. Without a connection that is told
-/// when there is one.
-void Core::tell_ready(Link& from, const Message& message) {
-    if (from.peer.endpoint != nullptr && receiver_begins(from.peer, message.bytes)) {
-        tell(from, about(from, message, Kind::ready_to_receive));
-    }
+void LongMessages::say_ready(Link& from, const Message& message) {
+    tell(from, about(from, message, Kind::ready_to_receive));
 }
 
-/// Tells the sender of something that does not fit this receive what is expected: otherwise it
-/// would wait. To be called before the message ends.
-void Core::tell_expected(Link& from, const Message& message) {
-    to_say_.add({&from.peer, about(from, message, Kind::ready_to_receive)});
+void LongMessages::tell_expected(Link& from, const Message& message) {
+    say_later(from.peer, about(from, message, Kind::ready_to_receive));
 }
 
-void Core::tell(Link& to, const LongHeader& header) {
+void LongMessages::tell(Link& to, const LongHeader& header) {
     to.reported = header.envelope.released;
     say(to.peer, header);
 }
 
 /// Sends a header without data. REQUIRES: the peer is connected.
-void Core::say(Peer& peer, const LongHeader& header) {
+void LongMessages::say(Peer& peer, const LongHeader& header) {
     Operation& operation = operations_.take_send(peer);
     operation.header = header;
     operations_.put_word(operation, kUcpData, operation.long_header());
@@ -73,7 +58,7 @@ void Core::say(Peer& peer, const LongHeader& header) {
 
 /// Sends the rest of a long message, one fragment after the other: UCX holds one fragment at most,
 /// behind which other messages to the peer wait.
-void Core::send_fragments(Link& to, Message& message) {
+void LongMessages::send_fragments(Link& to, Message& message) {
     while (message.moved < message.bytes) {
         Operation& operation = operations_.take_send(to.peer);
         operation.link = &to;
@@ -92,16 +77,15 @@ void Core::send_fragments(Link& to, Message& message) {
         }
         operations_.release(operation);
         if (request != nullptr) {
-            to.group.complete(message, sending_failed(to, UCS_PTR_STATUS(request)));
+            to.group.complete(message, transfer_failed(to, "sending to", UCS_PTR_STATUS(request)));
             return;
         }
-        to.peer.carried = true;
     }
     to.group.complete(message, Status());
 }
 
 /// Sends the headers that callbacks found due. A worker that has said good-bye says nothing more.
-void Core::say_due() {
+void LongMessages::say_due() {
     to_say_.take_all([this](const std::pair<Peer*, LongHeader>& due) {
         Peer& peer = *due.first;
         state_.attempt([&] {
@@ -118,62 +102,45 @@ void Core::say_due() {
 }
 
 /// Sends the fragments that callbacks found due.
-void Core::continue_long() {
+void LongMessages::continue_due() {
     to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
         Link& link = *due.first;
         if (!link.peer.failure.ok() || link.peer.endpoint == nullptr) {
-            link.group.complete(*due.second,
-                                !link.peer.failure.ok() ? link.peer.failure : described([] {
-                                    return failure(Code::io_error, "the connection is gone");
-                                }));
+            link.group.complete(*due.second, failure_of(link.peer, [] {
+                return Status(Code::io_error, "the connection is gone");
+            }));
         } else if (!state_.attempt([&] { send_fragments(link, *due.second); })) {
             link.group.complete(*due.second, memory_ran_out());
         }
     });
 }
 
-void Core::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
-    const Envelope& envelope = header.envelope;
-    Group* group = groups_.find(envelope.group);
-    if (group == nullptr) {
-        arrive_without_group(header);
-        return;
+void LongMessages::work_off() {
+    if (!to_say_.empty()) {
+        say_due();
     }
-    if (group->abandoned) {
-        decline(*group, envelope);
-        return;
+    if (!to_continue_.empty()) {
+        continue_due();
     }
-    Link* from = receiver_of(*group, envelope);
-    if (from == nullptr) {
-        return;
-    }
-    if (envelope.kind != Kind::declined) { // It gives nothing back.
-        from->acknowledge(envelope.released);
-    }
-    switch (envelope.kind) {
-    case Kind::request_to_send: arrive_request(*from, envelope, header.bytes); return;
-    case Kind::ready_to_receive: arrive_ready(*from, envelope, header.bytes); return;
-    case Kind::declined: arrive_declined(*from, envelope); return;
-    case Kind::fragment: arrive_fragment(*from, header, data); return;
+}
+
+void LongMessages::forget(const Peer& peer) {
+    to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
+}
+
+void LongMessages::arrive(Link& from, const LongHeader& header, std::span<const std::byte> data) {
+    switch (header.envelope.kind) {
+    case Kind::request_to_send: arrive_request(from, header.envelope, header.bytes); return;
+    case Kind::ready_to_receive: arrive_ready(from, header.envelope, header.bytes); return;
+    case Kind::declined: arrive_declined(from, header.envelope); return;
+    case Kind::fragment: arrive_fragment(from, header, data); return;
     case Kind::data:
     case Kind::empty:
     case Kind::credit: return; // These have no LongHeader.
     }
 }
 
-/// Takes what comes for a group that does not exist here yet, or that was abandoned and has ended.
-void Core::arrive_without_group(const LongHeader& header) {
-    const Envelope& envelope = header.envelope;
-    if (const Group* ended = groups_.find_abandoned(envelope.group)) {
-        decline(*ended, envelope);
-    } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
-        groups_.keep(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
-    }
-}
-
-/// Answers a request to send to a group that was abandoned. Other things that come for the group
-/// need no answer.
-void Core::decline(const Group& group, const Envelope& request) {
+void LongMessages::decline(const Group& group, const Envelope& request) {
     const auto source = static_cast<std::size_t>(request.source);
     if (request.kind != Kind::request_to_send || source >= group.peers.size() ||
         group.peers[source] == nullptr) {
@@ -185,12 +152,21 @@ void Core::decline(const Group& group, const Envelope& request) {
     answer.envelope.source = group.self;
     answer.envelope.released = 0;
     answer.envelope.kind = Kind::declined;
-    to_say_.add({group.peers[source], answer});
+    say_later(*group.peers[source], answer);
+}
+
+void LongMessages::decline_early(const Group& group) {
+    for (const std::unique_ptr<Link>& link : group.links) {
+        for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
+             early = early->next) {
+            decline(group, early->envelope);
+        }
+    }
 }
 
 /// Takes a request to send. It needs no answer where all is well: the sender knows, or hears soon,
 /// whether the receive is posted.
-void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
+void LongMessages::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     Message* message = from.posted.find(key);
     if (message == nullptr) {
@@ -206,8 +182,7 @@ void Core::arrive_request(Link& from, const Envelope& envelope, std::uint64_t by
     }
 }
 
-/// Returns ok if a receive that is about to be posted expects what its sender has asked to send.
-Status Core::check_request(Link& from, const Message& message, const Early& request) {
+Status LongMessages::check_request(Link& from, const Message& message, const Early& request) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, request.data().data(), sizeof(bytes));
     if (bytes == message.bytes) {
@@ -217,11 +192,11 @@ Status Core::check_request(Link& from, const Message& message, const Early& requ
     return length_mismatch(from, message, bytes);
 }
 
-void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {
+void LongMessages::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     if (Message* message = to.held.find(key)) {
         if (message->bytes == bytes) {
-            to_continue_.add({&to, message});
+            go_on(to, *message);
             to.held.take(key);
         } else {
             to.held.take(key);
@@ -237,7 +212,7 @@ void Core::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes)
 
 /// Fails a message, since the rank that would have received it has failed. If the message is not
 /// held any more, that rank has asked for it before.
-void Core::arrive_declined(Link& to, const Envelope& envelope) {
+void LongMessages::arrive_declined(Link& to, const Envelope& envelope) {
     if (Message* message = to.held.take(key_of(envelope))) {
         to.group.complete(*message, described([&] {
             return failure(Code::io_error,
@@ -248,7 +223,8 @@ void Core::arrive_declined(Link& to, const Envelope& envelope) {
     }
 }
 
-void Core::arrive_fragment(Link& from, const LongHeader& header, std::span<const std::byte> data) {
+void LongMessages::arrive_fragment(Link& from, const LongHeader& header,
+                                   std::span<const std::byte> data) {
     const Key key = key_of(header.envelope);
     Message* message = from.posted.find(key);
     if (message == nullptr) {

@@ -1,4 +1,4 @@
-#include "ucg_coll/transport/ucx/close.hpp"
+#include "ucg_coll/transport/ucx/parting.hpp"
 
 #include <algorithm>
 #include <utility>
