@@ -1,5 +1,4 @@
-// What messages.cpp and rendezvous.cpp share: envelopes of messages, and failures where ranks
-// differ.
+// What Messages and LongMessages share: envelopes of messages, and failures where ranks differ.
 #pragma once
 
 #include <string_view>
