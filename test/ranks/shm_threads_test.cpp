@@ -552,3 +552,32 @@ TEST_CASE("transport/shm: an exchange whose peer shares nothing ends its looks",
     CHECK(exchanged(group, 1, 0, mine, 100) == mine);
     CHECK(group.transports[0]->flag_slots()->shared({0, 0, 7}, 1, bytes) != nullptr);
 }
+
+TEST_CASE("transport/shm: ranks that stall in two collectives report each once, whoever asks when",
+          "[ranks][shm]") {
+    using Calls = transport::CallsSoFar;
+    const Group group(first_ranks(4), {});
+    const auto reports = [&](std::size_t rank, const Calls& call, bool beyond = false) {
+        return group.transports[rank]->is_first_to_report(call, beyond);
+    };
+    const std::uint32_t number = GENERATE(1U, 7U, 0x80000000U, 0xffffffffU, 0U);
+    CAPTURE(number);
+    const Calls bcast = {number, graph::Collective::bcast};
+    const Calls gather = {number + 1, graph::Collective::gather};
+    CHECK(reports(1, bcast));
+    CHECK(reports(2, gather));
+    CHECK_FALSE(reports(3, bcast));
+    CHECK_FALSE(reports(0, gather));
+    CHECK_FALSE(reports(2, bcast));
+
+    CHECK(reports(1, gather, true)); // Nobody has said so far for whom it waits elsewhere.
+    CHECK_FALSE(reports(2, bcast, true));
+    CHECK_FALSE(reports(3, gather, true));
+    CHECK_FALSE(reports(3, bcast));
+
+    CHECK(reports(0, {number + 1, graph::Collective::scan})); // Another one of the same number.
+    CHECK_FALSE(reports(1, gather));
+    // Long afterwards.
+    CHECK(reports(2, {number + 0x7fffffffU, graph::Collective::bcast}));
+    CHECK(reports(2, {number + 0xfffffff0U, graph::Collective::bcast}));
+}

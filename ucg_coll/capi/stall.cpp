@@ -47,6 +47,10 @@ std::string absent_ranks(const StalledCall& call) {
     if (absent.empty()) {
         return call.peers.empty() ? "" : " All ranks of this host have called it.";
     }
+    // Ranks that are farther behind are more likely to be what the others wait for.
+    std::stable_sort(absent.begin(), absent.end(), [&](const PeerCalls& a, const PeerCalls& b) {
+        return missing(a, call.number) > missing(b, call.number);
+    });
     return fmt::format(
         " Of this host, it was not called by {}.", listed(absent, [](const PeerCalls& peer) {
             return fmt::format("{} (process {}; {})", peer.rank, peer.process, last_call(peer));

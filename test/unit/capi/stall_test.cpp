@@ -58,6 +58,19 @@ TEST_CASE("stall: the ranks of the host that have not called it are named", "[ca
                                 "far) and 1 (process 101; 7 so far, the last one gather).");
 }
 
+TEST_CASE("stall: the ranks that are farthest behind are named first", "[capi]") {
+    StalledCall call = eighth_bcast();
+    for (ucg::Rank rank = 3; rank < 20; ++rank) {
+        const std::uint32_t started = rank < 15 ? 7 : rank == 17 ? 5 : 6;
+        call.peers.push_back({rank, 100 + rank, {started, Collective::bcast}});
+    }
+    const std::string report = report_of(call);
+    CHECK(report.find("not called by ranks 17 (process 117; 5 so far, the last one bcast), 15 "
+                      "(process 115; 6 so far") != std::string::npos);
+    CHECK(report.find(", 5 (process 105; 7 so far, the last one bcast) and 9 more.") !=
+          std::string::npos);
+}
+
 TEST_CASE("stall: ranks that call another collective are named", "[capi]") {
     StalledCall call = eighth_bcast();
     call.peers = {{0, 100, {8, Collective::bcast}}, {1, 101, {8, Collective::barrier}}};

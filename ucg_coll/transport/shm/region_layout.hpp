@@ -61,14 +61,23 @@ struct CallsSoFar {
         return {static_cast<std::uint32_t>(word >> 8U),
                 static_cast<graph::Collective>(word & 255U)};
     }
+    /// Returns whether `other` has a lower number, or the same one and a lower collective. Numbers
+    /// wrap around. One that seems to be behind by more than ranks of a group can be apart, whose
+    /// messages wait for room, is that of a later round.
+    bool is_after(const CallsSoFar& other) const {
+        constexpr std::uint32_t kApartMax = std::uint32_t{1} << 24U;
+        const std::uint32_t behind = other.started - started;
+        return behind == 0 ? last > other.last : behind > kApartMax;
+    }
 };
 
 /// What a rank tells its peers of its collectives, for reports of those that do not end. Peers look
 /// at it only then, so that it costs the rank a store to its own cache.
 struct alignas(kCacheLine) CallCount {
     std::atomic<std::uint64_t> latest; ///< CallsSoFar::word()
-    /// Of the host's first rank: CallsSoFar::word() of the collective that a rank of the host has
-    /// reported last, and that one has reported last which awaits ranks of other hosts.
+    /// Of the host's first rank: CallsSoFar::word() of the latest collective that a rank of the
+    /// host has reported, and of the latest that one has reported which awaits ranks of other
+    /// hosts; 0: none.
     std::atomic<std::uint64_t> reported;
     std::atomic<std::uint64_t> reported_beyond;
 };

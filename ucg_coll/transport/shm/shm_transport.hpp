@@ -258,7 +258,9 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     std::vector<PeerCalls> calls_of_peers() const;
     /// Returns true for the first rank of the host that asks, for each collective, which is given
     /// as the CallsSoFar of a rank that has started it last; also for the first that asks with
-    /// `beyond`, if another one was first. REQUIRES: connected.
+    /// `beyond`, if another one was first. False once that is asked for a later collective: of a
+    /// host whose ranks stall in several, the first report names all ranks that are behind.
+    /// REQUIRES: connected.
     bool is_first_to_report(const CallsSoFar& call, bool beyond) const;
 
     const shm::RingShape& shape() const { return shape_; }

@@ -2,6 +2,22 @@
 #include "ucg_coll/transport/shm/shm_transport.hpp"
 
 namespace ucg::transport {
+namespace {
+
+/// Stores `call` as the one that was reported last, unless that, or a later one, was reported
+/// before. Ranks may stall in several collectives, and ask by turns. Relaxed: the word stands for
+/// nothing else.
+bool advance_to(std::atomic<std::uint64_t>& reported, const CallsSoFar& call) {
+    std::uint64_t word = reported.load(std::memory_order_relaxed);
+    do {
+        if (word != 0 && !call.is_after(CallsSoFar::from(word))) {
+            return false;
+        }
+    } while (!reported.compare_exchange_weak(word, call.word(), std::memory_order_relaxed));
+    return true;
+}
+
+} // namespace
 
 std::vector<ShmTransport::PeerCalls> ShmTransport::calls_of_peers() const {
     std::vector<PeerCalls> peers;
@@ -17,11 +33,8 @@ std::vector<ShmTransport::PeerCalls> ShmTransport::calls_of_peers() const {
 
 bool ShmTransport::is_first_to_report(const CallsSoFar& call, bool beyond) const {
     CallCount& count = sites_.front().call_count();
-    const auto is_first = [&](std::atomic<std::uint64_t>& reported) {
-        return reported.exchange(call.word(), std::memory_order_relaxed) != call.word();
-    };
-    const bool first = is_first(count.reported);
-    return (beyond && is_first(count.reported_beyond)) || first;
+    const bool first = advance_to(count.reported, call);
+    return (beyond && advance_to(count.reported_beyond, call)) || first;
 }
 
 } // namespace ucg::transport
