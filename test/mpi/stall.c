@@ -2,7 +2,8 @@
  * Rank 1 stays away from an allreduce until a file exists: stall.py makes it once another rank has
  * said for whom it waits.
  *
- * usage: stall FILE blocking|nonblocking|persistent
+ * usage: stall FILE blocking|nonblocking|persistent|slow
+ * slow: a nonblocking allreduce whose end the ranks ask for now and then.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #define Allreduce_init MPI_Allreduce_init
 #endif
 
-enum { LATE = 1, SECONDS_MAX = 100, TRIES_PER_SECOND = 100 };
+enum { LATE = 1, SECONDS_MAX = 100, TRIES_PER_SECOND = 100, TESTS_PER_SECOND = 40 };
 
 static void await_file(const char* path) {
     for (int i = 0; i < SECONDS_MAX * TRIES_PER_SECOND && 0 != access(path, F_OK); i++) {
@@ -40,10 +41,15 @@ static void add_up(const char* how, MPI_Request* request) {
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         return;
     }
-    if (0 == strcmp(how, "nonblocking")) {
-        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, request);
-    } else {
+    if (0 == strcmp(how, "persistent")) {
         MPI_Start(request);
+    } else {
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, request);
+    }
+    int over = 0;
+    while (0 == strcmp(how, "slow") && !over) {
+        MPI_Test(request, &over, MPI_STATUS_IGNORE);
+        usleep(1000000 / TESTS_PER_SECOND);
     }
     MPI_Wait(request, MPI_STATUS_IGNORE);
 }

@@ -55,7 +55,7 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
-        for how in ("blocking", "nonblocking", "persistent"):
+        for how in ("blocking", "nonblocking", "persistent", "slow"):
             check(checks, launcher, count, program, how)
     checks.end()
 

@@ -1,8 +1,10 @@
-// An allreduce that a test of the C API waits for in one of two ways.
+// An allreduce that a test of the C API waits for in one of several ways.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <sched.h>
+#include <thread>
 #include <vector>
 
 #include "ucg/ucg.h"
@@ -10,8 +12,9 @@
 namespace ucg::test {
 
 /// Adds up `count` numbers of each rank. `blocks`: by a blocking call; else the rank starts the
-/// collective and asks for its end.
-inline ucg_status_t add_up(ucg_group_h group, std::uint64_t count, bool blocks) {
+/// collective and asks for its end, and yields or sleeps for `pause` before each time.
+inline ucg_status_t add_up(ucg_group_h group, std::uint64_t count, bool blocks,
+                           std::chrono::milliseconds pause = {}) {
     std::vector<std::int64_t> in(count, 1);
     std::vector<std::int64_t> out(count);
     ucg_coll_params_t params = {};
@@ -32,7 +35,11 @@ inline ucg_status_t add_up(ucg_group_h group, std::uint64_t count, bool blocks) 
         status = ucg_coll_start(call);
     }
     while (status == UCG_INPROGRESS) {
-        sched_yield();
+        if (pause.count() == 0) {
+            sched_yield();
+        } else {
+            std::this_thread::sleep_for(pause);
+        }
         status = ucg_coll_test(call);
     }
     if (call != nullptr) {

@@ -27,17 +27,34 @@ constexpr ucg::Rank kLate = 1;
 struct Wait {
     std::uint64_t count; ///< How many numbers are added up: few go by flag slots, many by messages.
     const char* sleep;   ///< UCG_SLEEP_AFTER
-    bool blocks;         ///< Whether the call blocks, or the rank asks for its end.
+    bool blocks;         ///< Whether the call blocks, or the rank asks for its end,
+    std::chrono::milliseconds pause = {}; ///< and how long it does something else before it asks.
+    bool host_busy = false; ///< The host always finds something to do, which takes a while.
 };
 
 constexpr Wait kWaits[] = {{1, "never", true},
                            {1, "never", false},
                            {1, "0", true},
                            {200'000, "0", true},
-                           {200'000, "never", false}};
+                           {200'000, "never", false},
+                           {1, "never", false, std::chrono::milliseconds(20)},
+                           {1, "never", false, std::chrono::milliseconds(700)},
+                           {1, "never", true, {}, true}};
 
 ucg_status_t add_up(const ForkedGroup& library, const Wait& wait) {
-    return ucg::test::add_up(library.group, wait.count, wait.blocks);
+    return ucg::test::add_up(library.group, wait.count, wait.blocks, wait.pause);
+}
+
+ucg_context_params_t context_params(const Wait& wait) {
+    ucg_context_params_t params = {};
+    if (wait.host_busy) {
+        params.field_mask = UCG_CONTEXT_PARAM_FIELD_PROGRESS;
+        params.progress = [](void* /*argument*/, unsigned /*flags*/) -> unsigned {
+            ::usleep(2000);
+            return 1;
+        };
+    }
+    return params;
 }
 
 /// The file in which all ranks write what they have to say.
@@ -76,14 +93,17 @@ std::size_t count_of(const std::string& part, const std::string& text) {
 
 TEST_CASE("capi: who waits for a rank that stays away says so once", "[capi][shm]") {
     const Wait wait = GENERATE(from_range(std::begin(kWaits), std::end(kWaits)));
-    CAPTURE(wait.count, wait.sleep, wait.blocks);
+    CAPTURE(wait.count, wait.sleep, wait.blocks, wait.pause.count(), wait.host_busy);
     const Said said;
     const std::vector<RankResult> results =
         fork_ranks(3, kLimit, [&](const ForkedRank& rank) -> std::string {
-            ForkedGroup library(rank, {{"STALL_AFTER", "1"},
-                                       {"SLEEP_AFTER", wait.sleep},
-                                       {"LOG_LEVEL", "warn"},
-                                       {"PROFILE", "builtin"}});
+            const ucg_context_params_t params = context_params(wait);
+            ForkedGroup library(rank,
+                                {{"STALL_AFTER", "1"},
+                                 {"SLEEP_AFTER", wait.sleep},
+                                 {"LOG_LEVEL", "warn"},
+                                 {"PROFILE", "builtin"}},
+                                &params);
             if (library.group == nullptr || add_up(library, wait) != UCG_OK) {
                 return "nothing works before";
             }

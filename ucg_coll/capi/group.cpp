@@ -161,6 +161,12 @@ void Group::tell_ends() {
     }
 }
 
+void Group::watch_by_clock() {
+    const std::chrono::nanoseconds now = std::chrono::steady_clock::now().time_since_epoch();
+    clock_stride_.read(now);
+    watch(now);
+}
+
 bool Group::is_stalled(std::chrono::nanoseconds now) {
     engine::Execution* const oldest = engine_->oldest();
     return oldest == nullptr ? stall_watch_.is_due(std::nullopt, {}, now)

@@ -192,12 +192,12 @@ class Group {
             report_stall();
         }
     }
-    /// Does what watch() does once in many calls. To be called after progress in vain that knows no
-    /// time: it takes a hundred nanoseconds or, between naps, up to a millisecond.
+    /// Does what watch() does, but reads the clock itself, once in several calls. To be called
+    /// after progress in vain that knows no time: it takes from a hundred nanoseconds to a nap
+    /// (shm::Waiter::kNapMaxShared), or as long as the program takes between two looks for an end.
     void watch_at_times() {
-        constexpr unsigned kCallsPerWatch = 256;
-        if (++vain_ % kCallsPerWatch == 0 && watches()) [[unlikely]] {
-            watch(std::chrono::steady_clock::now().time_since_epoch());
+        if (watches() && clock_stride_.is_due()) [[unlikely]] {
+            watch_by_clock();
         }
     }
     /// Starts a collective whose caller goes on at once, or looks for the end by and by.
@@ -301,6 +301,7 @@ class Group {
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
     void tell_ends();
+    void watch_by_clock();
     bool is_stalled(std::chrono::nanoseconds now);
     void report_stall();
     void tell_stall(engine::Execution& stalled);
@@ -330,7 +331,7 @@ class Group {
     std::atomic<std::uint64_t> untold_call_ = 0; ///< In place of shm_'s, where there is none.
     std::atomic<std::uint64_t>* latest_call_;    ///< By transport::CallsSoFar::word().
     StallWatch stall_watch_;
-    unsigned vain_ = 0;                      ///< Calls of watch_at_times().
+    ClockStride clock_stride_;               ///< Of calls of watch_at_times().
     std::optional<bool> mean_block_matters_; ///< Empty until it is asked for.
     MeanBlock mean_block_;
     std::optional<bool> rooms_matter_; ///< Empty until it is asked for.

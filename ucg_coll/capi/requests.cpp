@@ -328,6 +328,9 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
             group.advance(coll->collective.run->execution, lock);
         }
         const ucg_status_t state = ucg::capi::state_of(group, coll->collective);
+        if (state == UCG_INPROGRESS) {
+            group.watch_at_times();
+        }
         lock.unlock();
         if (state == UCG_INPROGRESS) {
             group.context().progress_at_times();

@@ -2,11 +2,13 @@
 // not called the collective.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
@@ -49,6 +51,30 @@ class StallWatch {
     std::chrono::nanoseconds since_{};      ///< since when,
     bool told_ = false;                     ///< and whether that was reported.
     std::chrono::nanoseconds looked_{};
+};
+
+/// Chooses, of calls that know no time, those that read the clock for a StallWatch: few where they
+/// come fast, each one where they come slowly and the clock takes nothing beside them.
+class ClockStride {
+  public:
+    static constexpr unsigned kCallsMax = 256;
+
+    /// Counts a call. Returns whether it is to read the clock, and to hand the time to read().
+    bool is_due() { return --left_ == 0; }
+    void read(std::chrono::nanoseconds now) {
+        const std::chrono::nanoseconds took = now - std::exchange(read_, now);
+        if (took > StallWatch::kInterval) {
+            calls_ = 1;
+        } else if (took < StallWatch::kInterval / 4) {
+            calls_ = std::min(2 * calls_, kCallsMax);
+        }
+        left_ = calls_;
+    }
+
+  private:
+    std::chrono::nanoseconds read_{};
+    unsigned calls_ = 1; ///< The clock is read once in so many calls,
+    unsigned left_ = 1;  ///< and next in this one of them.
 };
 
 /// What a report says. It owns nothing.

@@ -134,3 +134,61 @@ TEST_CASE("stall: a collective is due once it has stayed as it is for the patien
         CHECK_FALSE(never.looks(now + seconds(1)));
     }
 }
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+/// Calls that know no time, each so long after the one before.
+struct Calls {
+    ucg::capi::ClockStride stride;
+    nanoseconds now = std::chrono::hours(1);
+    unsigned reads = 0;
+
+    bool reads_clock(nanoseconds pause) {
+        now += pause;
+        if (!stride.is_due()) {
+            return false;
+        }
+        stride.read(now);
+        ++reads;
+        return true;
+    }
+};
+
+constexpr nanoseconds kFast(100);
+constexpr unsigned kFastCalls = 1'000'000;
+
+} // namespace
+
+TEST_CASE("stall: fast calls read the clock once in many", "[capi]") {
+    Calls calls;
+    for (const nanoseconds pause : {nanoseconds(0), nanoseconds(milliseconds(10'000))}) {
+        calls.reads_clock(pause);
+        calls.reads = 0;
+        for (unsigned i = 0; i < kFastCalls; ++i) {
+            calls.reads_clock(kFast);
+        }
+        CHECK(calls.reads <= kFastCalls / ucg::capi::ClockStride::kCallsMax + 16);
+    }
+}
+
+TEST_CASE("stall: calls that come slowly are not too far apart to be looked at", "[capi]") {
+    const milliseconds pause(GENERATE(1, 5, 20, 100, 300, 800, 1500, 4000));
+    const unsigned fast = GENERATE(0U, kFastCalls);
+    CAPTURE(pause.count(), fast);
+    constexpr std::chrono::seconds kPatience(30);
+    ucg::capi::StallWatch watch(kPatience);
+    Calls calls;
+    for (unsigned i = 0; i < fast; ++i) {
+        calls.reads_clock(kFast);
+    }
+    const nanoseconds start = calls.now + ucg::capi::ClockStride::kCallsMax * nanoseconds(pause);
+    bool due = false;
+    while (!due && calls.now < start + 2 * kPatience) {
+        due = calls.reads_clock(pause) && watch.looks(calls.now) &&
+              watch.is_due(7, {{}, 3}, calls.now);
+    }
+    CHECK(due);
+}
