@@ -3,13 +3,15 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types
+ * usage: callbacks types|first_types|phases
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
+
+#include "persistent.h"
 
 static int rank;
 static int size;
@@ -114,6 +116,33 @@ static void first_types(void) {
     types(1);
 }
 
+/* ------------------------------------------------------------------ phases */
+
+/** First calls as above, but the component makes progress for Open MPI in one of so many calls, and
+ *  each of them is that one once. */
+static void phases(void) {
+    enum { PHASES = 16 };
+    int keyval;
+    MPI_Request counted; /* Each of its starts counts for one call. */
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, wait_for_others, &keyval, NULL);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &counted);
+    for (int i = 0; i < 4 * PHASES; i++) {
+        MPI_Comm comm;
+        waited_t waited = {.blocking = i % 2};
+        for (int j = 0; j < i / 4; j++) {
+            MPI_Start(&counted);
+            MPI_Wait(&counted, MPI_STATUS_IGNORE);
+        }
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        waited.comm = comm;
+        gather_with_freed_type(keyval, comm, &waited);
+        require(waited.deleted == 1, "deleted once");
+        MPI_Comm_free(&comm);
+    }
+    MPI_Request_free(&counted);
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -122,6 +151,7 @@ static const struct {
 } parts[] = {
     {"types", ready_types},
     {"first_types", first_types},
+    {"phases", phases},
 };
 
 int main(int argc, char** argv) {

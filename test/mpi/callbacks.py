@@ -18,7 +18,7 @@ def main():
     folder, program, *ranks = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
-    for part in ["types", "first_types"]:
+    for part in ["types", "first_types", "phases"]:
         for count in map(int, ranks):
             check(checks, launcher, program, part, count, "shm,ucx")
         check(checks, launcher, program, part, 2, "ucx")

@@ -304,7 +304,7 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
 unsigned coll_ucg_progress_host(void* unused, unsigned flags);
 /** To be called after a nonblocking call that has ended at once. One in every so many calls of this
  *  function makes progress in Open MPI, since a program may make no other calls, and messages have
- *  to advance. */
+ *  to advance. Does nothing in a call that is made again (coll_ucg_is_making_again()). */
 void coll_ucg_serve_host(void);
 /** Finds the functions by which coll_ucg_progress_host() drives messages. Called once, after
  *  MPI_Init has chosen its transports. */

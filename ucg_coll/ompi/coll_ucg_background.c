@@ -55,6 +55,10 @@ static bool is_made_again(const mca_coll_ucg_module_t* module) {
     return is;
 }
 
+bool coll_ucg_is_making_again(void) {
+    return NULL != again.request;
+}
+
 /* ------------------------------------------------------------------ making the group */
 
 static int progress_background(void);

@@ -33,6 +33,10 @@ ucg_status_t coll_ucg_pass_in_order(mca_coll_ucg_module_t* module);
 int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                    const coll_ucg_arguments_t* arguments);
 
+/** Is this thread making a call again that has waited? Then it must not make progress: that might
+ *  run a callback of the program which waits for a call that comes after this one. */
+bool coll_ucg_is_making_again(void);
+
 /** Waits until the module's group is not being made in the background any more, and no call waits
  *  for it. */
 void coll_ucg_await_background(mca_coll_ucg_module_t* module);

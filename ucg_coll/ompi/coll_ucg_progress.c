@@ -1,7 +1,7 @@
 /*
  * How the progress engines of Open MPI and of libucg drive one another without nesting.
  */
-#include "coll_ucg.h"
+#include "coll_ucg_background.h"
 #include "ompi/mca/bml/base/base.h"
 #include "ompi/mca/pml/pml.h"
 #include "opal/mca/btl/base/base.h"
@@ -83,7 +83,7 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
 void coll_ucg_serve_host(void) {
     enum { CALLS_TO_SERVE = 16 };
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
-    if (!inside_library && 0 == ++calls % CALLS_TO_SERVE) {
+    if (!inside_library && 0 == ++calls % CALLS_TO_SERVE && !coll_ucg_is_making_again()) {
         (void)progress_without_yield();
     }
 }
