@@ -3,11 +3,12 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types|phases
+ * usage: callbacks types|first_types|phases|nested [calls that a communicator makes without UCG]
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <mpi.h>
 
@@ -15,6 +16,7 @@
 
 static int rank;
 static int size;
+static int calls_before_group;
 
 static void require(int condition, const char* what) {
     if (!condition) {
@@ -143,6 +145,143 @@ static void phases(void) {
     MPI_Type_free_keyval(&keyval);
 }
 
+/* ------------------------------------------------------------------ nested */
+
+/** A collective that a callback calls. */
+typedef struct {
+    const char* name;
+    void (*call)(MPI_Comm comm);
+    int across;       /**< On an inter-communicator, of rank 0 and the others. */
+    int calls_before; /**< Barriers that the communicator has called; -1: as many calls of `call` as
+                           are made without UCG. */
+} callee_t;
+
+typedef struct {
+    const callee_t* callee;
+    MPI_Comm comm;
+    int deleted;
+} called_t;
+
+static void barrier(MPI_Comm comm) {
+    MPI_Barrier(comm);
+}
+
+static void bcast_across(MPI_Comm comm) {
+    int token = rank == 0 ? 41 : 0;
+    MPI_Bcast(&token, 1, MPI_INT, rank == 0 ? MPI_ROOT : 0, comm);
+    require(token == 41, "broadcast");
+}
+
+static void persistent_barrier(MPI_Comm comm) {
+    MPI_Request request;
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_free(&request);
+}
+
+static const callee_t callees[] = {
+    {"barrier", barrier, 0, -1},
+    {"barrier across", barrier, 1, -1},
+    {"bcast across", bcast_across, 1, -1},
+    {"first persistent barrier", persistent_barrier, 0, 0},
+    {"persistent barrier", persistent_barrier, 0, 40},
+};
+
+static int call_collective(MPI_Datatype type, int keyval, void* value, void* extra) {
+    (void)type;
+    (void)keyval;
+    (void)extra;
+    called_t* called = value;
+    called->deleted++;
+    called->callee->call(called->comm);
+    return MPI_SUCCESS;
+}
+
+static MPI_Comm communicator_for(const callee_t* callee) {
+    MPI_Comm comm;
+    if (!callee->across) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        return comm;
+    }
+    MPI_Comm side;
+    MPI_Comm_split(MPI_COMM_WORLD, rank != 0, rank, &side);
+    MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, rank == 0, 0, &comm);
+    MPI_Comm_free(&side);
+    return comm;
+}
+
+/** The callback runs on rank 0 while that makes the group of another communicator, and on the other
+ *  ranks before they come to that. */
+static void call_within_and_before(int keyval, MPI_Comm other, called_t* called) {
+    int* all = malloc(sizeof *all * (size_t)size);
+    const int mine = 7 * rank;
+    MPI_Datatype type;
+    MPI_Request request;
+    MPI_Type_contiguous(1, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Type_set_attr(type, keyval, called);
+    if (rank != 0) {
+        usleep(100000);
+    }
+    MPI_Iallgather(&mine, 1, type, all, 1, type, MPI_COMM_WORLD, &request);
+    MPI_Type_free(&type);
+    if (rank == 0) {
+        MPI_Barrier(other);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank != 0) {
+        MPI_Barrier(other);
+    }
+    require(called->deleted == 1, "deleted once");
+    for (int i = 0; i < size; i++) {
+        require(all[i] == 7 * i, "gathered");
+    }
+    free(all);
+}
+
+static void use_both(MPI_Comm other, const called_t* called) {
+    for (int i = 0; i < 100; i++) {
+        int sum = 0;
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, other);
+        require(sum == size * (size - 1) / 2, "summed");
+        called->callee->call(called->comm);
+    }
+}
+
+static void nest(int keyval, const callee_t* callee) {
+    MPI_Comm other;
+    called_t called = {callee, communicator_for(callee), 0};
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (int i = 0; i < callee->calls_before; i++) {
+        MPI_Barrier(called.comm);
+    }
+    for (int i = 0; i < calls_before_group; i++) {
+        MPI_Barrier(other);
+        if (callee->calls_before < 0) {
+            callee->call(called.comm);
+        }
+    }
+    call_within_and_before(keyval, other, &called);
+    use_both(other, &called);
+    MPI_Comm_free(&other);
+    MPI_Comm_free(&called.comm);
+    if (rank == 0) {
+        printf("nested: %s done\n", callee->name);
+        fflush(stdout);
+    }
+}
+
+static void nested(void) {
+    int keyval;
+    MPI_Barrier(MPI_COMM_WORLD); /* From now on it has a group. */
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, call_collective, &keyval, NULL);
+    for (size_t i = 0; i < sizeof callees / sizeof *callees; i++) {
+        nest(keyval, &callees[i]);
+    }
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -152,10 +291,12 @@ static const struct {
     {"types", ready_types},
     {"first_types", first_types},
     {"phases", phases},
+    {"nested", nested},
 };
 
 int main(int argc, char** argv) {
-    const char* name = argc == 2 ? argv[1] : "";
+    const char* name = argc > 1 ? argv[1] : "";
+    calls_before_group = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -9,19 +9,22 @@ import sys
 import mpirun
 
 
-def check(checks, launcher, program, part, ranks, tls):
-    checks.run_part(launcher, [program, part], part, ranks,
-                    f"{part} on {ranks} ranks over {tls}", {"coll_ucg_tls": tls})
+def check(checks, launcher, program, part, ranks, tls, setup_after="0"):
+    checks.run_part(launcher, [program, part, setup_after], part, ranks,
+                    f"{part} on {ranks} ranks over {tls}, groups after {setup_after} calls",
+                    {"coll_ucg_tls": tls, "coll_ucg_setup_after": setup_after})
 
 
 def main():
     folder, program, *ranks = sys.argv[1:]
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
-    for part in ["types", "first_types", "phases"]:
+    parts = [("types", "0"), ("first_types", "0"), ("phases", "0"), ("nested", "0"),
+             ("nested", "16")]
+    for part, setup_after in parts:
         for count in map(int, ranks):
-            check(checks, launcher, program, part, count, "shm,ucx")
-        check(checks, launcher, program, part, 2, "ucx")
+            check(checks, launcher, program, part, count, "shm,ucx", setup_after)
+        check(checks, launcher, program, part, 2, "ucx", setup_after)
     checks.end()
 
 

@@ -159,11 +159,11 @@ void coll_ucg_close_peers(void);
 /**
  * Do all processes of the communicator have this component, and choose it for the same
  * communicators as this process does? The result is the same on all of them. Where it is false, one
- * of them says so. `threads`: do some of them have several threads that call MPI? Asks PMIx about
- * processes that are not known yet; for one that has published nothing that may take seconds, once.
- * Ends the job where PMIx gives no answer, since it may have given one to others. Thread-safe.
+ * of them says so. Asks PMIx about processes that are not known yet; for one that has published
+ * nothing that may take seconds, once. Ends the job where PMIx gives no answer, since it may have
+ * given one to others. Thread-safe.
  */
-bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads);
+bool coll_ucg_all_alike(ompi_communicator_t* comm);
 
 /** Is rank 0 of this side of the communicator another process, with the same settings for libucg as
  *  this one? REQUIRES: all processes are alike. Thread-safe. */
@@ -268,7 +268,6 @@ typedef struct {
     bool retired;                           /**< It serves no calls any more. */
     bool is_side; /**< Of the communicator that Open MPI keeps for a side of an inter-communicator,
                    *   of which the program knows nothing: what it passes on is not counted. */
-    bool takes_turns; /**< Some of its processes have threads: see coll_ucg_setup.c. */
     ompi_communicator_t* comm;
     ucg_group_h group;
     coll_ucg_previous_t previous;

@@ -232,9 +232,6 @@ static ucg_status_t set_up(mca_coll_ucg_module_t* module, int root, coll_ucg_par
         part->calls_before--;
         return UCG_ERR_UNSUPPORTED;
     }
-    if (coll_ucg_is_making_group()) {
-        return UCG_ERR_UNSUPPORTED;
-    }
     coll_ucg_exchange_t exchange = exchange_with_root(module, root);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &part->group);
     if (UCG_ERR_BUSY == status) {

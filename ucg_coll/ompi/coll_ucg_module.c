@@ -149,9 +149,9 @@ OBJ_CLASS_INSTANCE(mca_coll_ucg_module_t, mca_coll_base_module_t, module_constru
                    module_destruct);
 
 /** Does the component take the communicator? All ranks decide alike. */
-static bool takes(ompi_communicator_t* comm, bool* threads) {
+static bool takes(ompi_communicator_t* comm) {
     return (OMPI_COMM_IS_INTER(comm) || comm->c_local_group->grp_proc_count > 1) &&
-           coll_ucg_all_alike(comm, threads);
+           coll_ucg_all_alike(comm);
 }
 
 #define OFFER(name)                                                                                \
@@ -199,19 +199,17 @@ static void leave_side_to_others(const ompi_communicator_t* side) {
 }
 
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority) {
-    bool threads = false;
     *priority = mca_coll_ucg_component.priority;
     if (OMPI_COMM_IS_INTER(comm)) {
         leave_side_to_others(comm->c_local_comm);
     }
-    if (!takes(comm, &threads)) {
+    if (!takes(comm)) {
         return NULL;
     }
     mca_coll_ucg_module_t* module = OBJ_NEW(mca_coll_ucg_module_t);
     if (NULL == module) {
         return NULL;
     }
-    module->takes_turns = threads;
     /* Every program uses MPI_COMM_WORLD, which therefore earns its group at once. */
     module->calls_before_group =
         &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.setup_after;

@@ -22,23 +22,26 @@ extern char** environ;
 
 enum { BITS = 64, ENABLED_WORDS = (COLL_UCG_FN_COUNT + BITS - 1) / BITS };
 
-/** What a process publishes. All but the last two must be equal. */
+/** Tells builds of one version of libucg apart: raised with every change of what processes exchange
+ *  here and while they make a group, apart from what libucg does. */
+enum { PROTOCOL = 2 };
+
+/** What a process publishes. All but the last must be equal. */
 typedef struct {
     uint64_t enabled[ENABLED_WORDS]; /**< A bit for each function. */
     uint32_t version[3];             /**< Version of the libucg that it runs with. */
     int32_t priority;                /**< Negative: takes nothing. */
     int32_t setup_after;             /**< Collectives before it serves a communicator. */
-    uint32_t others;                 /**< Hash of the other components and their priorities. */
-    uint32_t threads;                /**< Was MPI_THREAD_MULTIPLE granted? */
-    uint32_t settings;               /**< Hash of what the user has set for libucg. */
+    uint32_t protocol;
+    uint32_t others;   /**< Hash of the other components and their priorities. */
+    uint32_t settings; /**< Hash of what the user has set for libucg. */
 } card_t;
 
 typedef enum {
     PEER_UNKNOWN,
     PEER_ABSENT, /**< Does not use the component, or uses another version of it. */
     PEER_UNLIKE, /**< Chooses components in another way. */
-    PEER_ALIKE,
-    PEER_ALIKE_WITH_THREADS
+    PEER_ALIKE
 } peer_t;
 
 static struct {
@@ -126,8 +129,8 @@ static card_t make_card(bool stays_out) {
     for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
         card.enabled[i / BITS] |= component->enabled[i] ? UINT64_C(1) << i % BITS : 0;
     }
+    card.protocol = PROTOCOL;
     card.others = other_components();
-    card.threads = coll_ucg_threads() ? 1 : 0;
     card.settings = hash_of_settings();
     return card;
 }
@@ -216,10 +219,7 @@ static peer_t judge(const card_t* card) {
         0 != memcmp(card->version, peers.mine.version, sizeof card->version)) {
         return PEER_ABSENT;
     }
-    if (0 != memcmp(card, &peers.mine, offsetof(card_t, threads))) {
-        return PEER_UNLIKE;
-    }
-    return 0 != card->threads ? PEER_ALIKE_WITH_THREADS : PEER_ALIKE;
+    return 0 == memcmp(card, &peers.mine, offsetof(card_t, settings)) ? PEER_ALIKE : PEER_UNLIKE;
 }
 
 /** Ends the job. A verdict of this process alone would be worse than none: others may know better,
@@ -292,16 +292,6 @@ static int find_stranger(ompi_group_t* group) {
     return -1;
 }
 
-/** Does any process of a group without strangers have several threads that call MPI? */
-static bool has_threads(ompi_group_t* group) {
-    bool found = false;
-    for (int i = 0; i < group->grp_proc_count && !found; i++) {
-        const opal_process_name_t name = ompi_group_get_proc_name(group, i);
-        found = PEER_ALIKE_WITH_THREADS == recall(&name);
-    }
-    return found;
-}
-
 /** Remembers the processes of this job by one value, if they are all the same. */
 static void sum_up_job(ompi_group_t* world) {
     const opal_process_name_t first = ompi_group_get_proc_name(world, 0);
@@ -352,7 +342,7 @@ static bool is_alike(ompi_communicator_t* comm, ompi_group_t* group) {
     return stranger < 0;
 }
 
-bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
+bool coll_ucg_all_alike(ompi_communicator_t* comm) {
     ompi_group_t* group = comm->c_local_group;
     ompi_group_t* others = OMPI_COMM_IS_INTER(comm) ? comm->c_remote_group : NULL;
     if (peers.mine.priority < 0) {
@@ -361,11 +351,8 @@ bool coll_ucg_all_alike(ompi_communicator_t* comm, bool* threads) {
     opal_mutex_lock(&peers.lock);
     const bool alike =
         peers.published && is_alike(comm, group) && (NULL == others || is_alike(comm, others));
-    if (alike) {
-        *threads = has_threads(group) || (NULL != others && has_threads(others));
-        if (comm == &ompi_mpi_comm_world.comm) {
-            sum_up_job(group);
-        }
+    if (alike && comm == &ompi_mpi_comm_world.comm) {
+        sum_up_job(group);
     }
     opal_mutex_unlock(&peers.lock);
     return alike;

@@ -201,7 +201,7 @@ static ucg_status_t refill(mca_coll_ucg_module_t* module) {
         status = add_group(module);
         spare += UCG_OK == status ? 1 : 0;
     }
-    /* All know that there will be no more groups; the existing ones serve. */
+    /* All know that there will be no more groups now; the existing ones serve. */
     return UCG_ERR_UNSUPPORTED == status && 0 < spare ? UCG_OK : status;
 }
 

@@ -11,11 +11,9 @@
 
 /* ------------------------------------------------------------------ exchange */
 
+/** Is this thread making a group? The functions that exchange data for it make progress, so that
+ *  callbacks of the program run, which may call collectives of other communicators. */
 static _Thread_local bool making __attribute__((tls_model("initial-exec")));
-
-bool coll_ucg_is_making_group(void) {
-    return making;
-}
 
 /** Gathers by the previous module, which works before libucg does. */
 static int gather_from_all(coll_ucg_exchange_t* exchange, const void* source, void* target,
@@ -103,17 +101,32 @@ static ucg_status_t agree(coll_ucg_exchange_t* exchange, ucg_status_t mine) {
     return 1 == worst ? UCG_INPROGRESS : (ucg_status_t)(-worst / 2);
 }
 
-/* ------------------------------------------------------------------ turns */
+/* ------------------------------------------------------------------ order */
 
 /*
- * ucg_group_create() requires that processes which two groups share make them in the same order.
- * Without MPI_THREAD_MULTIPLE a correct program's first collectives have such an order. With it,
- * threads may start the first collectives of several communicators in different orders in different
- * processes. So the ranks of a communicator first agree that it has its turn in all of them: each
- * process grants its turn to the communicator of lowest id among those whose ranks have all
- * arrived, and a communicator that does not get it in all processes gives it back and asks again.
- * The lowest of all gets it, so some communicator always goes on.
+ * ucg_group_create() requires that processes which two groups share make them in the same order. A
+ * correct program's first collectives have such an order, with two exceptions.
+ *
+ * With MPI_THREAD_MULTIPLE, threads may start the first collectives of several communicators in
+ * different orders in different processes. So the ranks of a communicator agree that it has its
+ * turn in all of them: each process grants its turn to the communicator of lowest id among those
+ * whose ranks have all arrived, and a communicator that does not get it in all processes gives it
+ * back and asks again. The lowest of all gets it, so some communicator always goes on.
+ *
+ * And a callback of the program may call a collective while its rank makes the group of another
+ * communicator, on some ranks and not on others. Then that communicator gets no group yet.
+ *
+ * No rank knows by itself which of these holds for the others, so the ranks ask one another first.
  */
+
+/** Waits until all ranks have arrived, since one that is still to come must not keep others from
+ *  their turn, and finds out how they make their group. UCG_OK: at once. UCG_INPROGRESS: when it
+ *  has its turn, since some have threads. UCG_ERR_BUSY: not now, since some are `within` the making
+ *  of another group. */
+static ucg_status_t arrive(coll_ucg_exchange_t* exchange, bool within) {
+    const ucg_status_t alone = coll_ucg_threads() ? UCG_INPROGRESS : UCG_OK;
+    return agree(exchange, within ? UCG_ERR_BUSY : alone);
+}
 
 static mca_coll_ucg_module_t* module_waiting(opal_list_item_t* item) {
     return (mca_coll_ucg_module_t*)((char*)item - offsetof(mca_coll_ucg_module_t, waiting));
@@ -188,18 +201,16 @@ ucg_status_t coll_ucg_create_group(coll_ucg_exchange_t* exchange, ucg_context_h 
     return status;
 }
 
-/** Makes the context and the group, at its turn. Every rank returns the same status, unless an
- *  exchange fails. */
-static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
+/** Makes the context and the group, whose ranks have all arrived; at its turn if it `takes_turns`.
+ *  Every rank returns the same status, unless an exchange fails. */
+static ucg_status_t make_group(coll_ucg_exchange_t* exchange, bool takes_turns,
+                               ucg_group_h* group_p) {
     ucg_context_h context = NULL;
-    const bool turns = exchange->module->takes_turns;
     ucg_status_t status;
     /* A process without a context takes part as well: then all ranks go without a group. */
     (void)coll_ucg_context(exchange->module->comm, &context);
-    if (turns) {
-        /* All have arrived: one that is still to come must not keep others from their turn. */
-        status = agree(exchange, UCG_OK);
-        status = UCG_OK == status ? take_turn(exchange) : status;
+    if (takes_turns) {
+        status = take_turn(exchange);
         if (UCG_OK != status) {
             return status;
         }
@@ -208,7 +219,7 @@ static ucg_status_t make_group(coll_ucg_exchange_t* exchange, ucg_group_h* group
         context = NULL; /* Then the other side does without as well. */
     }
     status = coll_ucg_create_group(exchange, context, group_p);
-    if (turns) {
+    if (takes_turns) {
         give_turn_back();
     }
     return status;
@@ -241,14 +252,18 @@ void coll_ucg_tell_of_no_group(const mca_coll_ucg_module_t* module, ucg_status_t
 ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     mca_coll_ucg_module_t* module = exchange->module;
     const coll_ucg_state_t before = module->state;
+    const bool within = making;
     /* The previous modules' allgather may call other collectives of the communicator. */
     module->state = COLL_UCG_SETTING_UP;
     making = true;
-    ucg_status_t status;
-    do {
-        status = make_group(exchange, group_p);
-    } while (UCG_ERR_BUSY == status && coll_ucg_passes_none_on());
-    making = false;
+    ucg_status_t status = arrive(exchange, within);
+    if (UCG_OK == status || UCG_INPROGRESS == status) {
+        const bool takes_turns = UCG_INPROGRESS == status;
+        do {
+            status = make_group(exchange, takes_turns, group_p);
+        } while (UCG_ERR_BUSY == status && coll_ucg_passes_none_on());
+    }
+    making = within;
     module->state = before;
     if (UCG_OK == status || UCG_ERR_BUSY == status || exchange->failed) {
         /* If it failed, other ranks may have succeeded: going on with other collectives here could
@@ -261,6 +276,9 @@ ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* 
 
 int coll_ucg_pause_after_busy(int* pause) {
     enum { PAUSE_MIN = 16, PAUSE_MAX = 1 << 14 };
+    if (coll_ucg_passes_none_on()) {
+        return 0;
+    }
     *pause = *pause < PAUSE_MIN / 2 ? PAUSE_MIN : (*pause > PAUSE_MAX / 2 ? PAUSE_MAX : 2 * *pause);
     return *pause;
 }
@@ -291,9 +309,6 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    if (making) {
-        return UCG_ERR_UNSUPPORTED;
-    }
     coll_ucg_exchange_t exchange = exchange_of_processes(module);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &module->group);
     if (UCG_ERR_BUSY == status) {
@@ -312,7 +327,8 @@ ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_grou
     exchange.gather = gather_in_group;
     exchange.find_worst = find_worst_in_group;
     exchange.with_side = false; /* The side has its group already. */
-    return coll_ucg_make_group_by(&exchange, group_p);
+    const ucg_status_t status = coll_ucg_make_group_by(&exchange, group_p);
+    return UCG_ERR_BUSY == status ? UCG_ERR_UNSUPPORTED : status;
 }
 
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module) {
