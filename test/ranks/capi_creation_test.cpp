@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "test/ranks/capi_creation_orders.hpp"
@@ -17,6 +18,21 @@
 namespace {
 
 using namespace ucg::test;
+
+/// How many exchanges a group over UCX takes: whether its ranks know one another's addresses.
+constexpr std::size_t exchanges_over_ucx(bool known) {
+    return known ? 3 : 4;
+}
+
+/// Makes a group of two ranks if these are to know one another's addresses: they do so while it
+/// lives.
+std::unique_ptr<Members> introduce(const Job& job, bool known) {
+    auto members = std::make_unique<Members>(std::vector<std::size_t>{0, 1});
+    if (known) {
+        REQUIRE(members->make(job) == Outcomes(2, UCG_OK));
+    }
+    return members;
+}
 
 /// The exchange over UCX that carries texts. If it never ends, the pointers that are left lead to
 /// the bytes of the texts only, so a leak checker takes the memory around them for lost.
@@ -101,13 +117,16 @@ TEST_CASE("capi: a group that one process cannot be in, or that disagrees, ends 
 
 TEST_CASE("capi: an exchange that cannot be started, or fails, is the end of its creation alone",
           "[capi][creation][errors]") {
+    const bool known = GENERATE(false, true);
+    CAPTURE(known);
     const Job job(2, {{"TLS", "ucx"}});
-    for (int exchanges = 0; exchanges < 4; ++exchanges) {
+    const auto others = introduce(job, known);
+    for (std::size_t exchanges = 0; exchanges < exchanges_over_ucx(known); ++exchanges) {
         CAPTURE(exchanges);
         Members unlucky({0, 1});
         Members lucky({0, 1});
         for (const auto& creation : unlucky.creations) {
-            creation->starts_left = exchanges;
+            creation->starts_left = static_cast<int>(exchanges);
         }
         for (std::size_t rank = 0; rank < 2; ++rank) {
             REQUIRE(unlucky.creations[rank]->start(job.context(rank)) == UCG_OK);
@@ -117,6 +136,7 @@ TEST_CASE("capi: an exchange that cannot be started, or fails, is the end of its
         CHECK(lucky.test_all() == Outcomes(2, UCG_OK));
         lucky.destroy();
     }
+    others->destroy();
     Members& failing = never_ended({0, 1});
     failing.creations[0]->ends_in_failure = true;
     CHECK(failing.make(job)[0] == UCG_ERR_IO_ERROR);
@@ -125,11 +145,15 @@ TEST_CASE("capi: an exchange that cannot be started, or fails, is the end of its
 
 TEST_CASE("capi: a rank for which the last exchange alone fails keeps no message of the others",
           "[capi][creation][errors]") {
-    constexpr std::size_t kLast = 4;
+    const bool known = GENERATE(false, true);
+    CAPTURE(known);
     const Job job(2, {{"TLS", "ucx"}});
+    const auto others = introduce(job, known);
     Members members({0, 1});
     Creation& failing = *members.creations[0];
-    failing.meanwhile = [&] { failing.ends_in_failure = failing.exchanges() == kLast; };
+    failing.meanwhile = [&] {
+        failing.ends_in_failure = failing.exchanges() == exchanges_over_ucx(known);
+    };
     REQUIRE(members.make(job) == Outcomes{UCG_ERR_IO_ERROR, UCG_OK});
     std::string data(std::size_t{1} << 20, 'x'); // It does not go before it is asked for.
     ucg_coll_params_t bcast = {};
@@ -150,6 +174,7 @@ TEST_CASE("capi: a rank for which the last exchange alone fails keeps no message
     CHECK(status == UCG_ERR_IO_ERROR);
     ucg_coll_free(coll);
     members.destroy();
+    others->destroy();
 }
 
 TEST_CASE("capi: what is wrong with a nonblocking creation is found before it starts",
@@ -177,15 +202,18 @@ TEST_CASE("capi: what is wrong with a nonblocking creation is found before it st
 
 TEST_CASE("capi: what a creation has is given back when it is abandoned, whenever that is",
           "[capi][creation]") {
-    const bool shm = GENERATE(true, false);
-    CAPTURE(shm);
+    const auto [shm, known] =
+        GENERATE(std::pair{true, true}, std::pair{false, false}, std::pair{false, true});
+    CAPTURE(shm, known);
     const Job job(2, {{"TLS", shm ? "shm" : "ucx"}});
     if (shm) {
         REQUIRE(job.share_memory() == "");
     }
-    for (std::size_t exchanges = 1; exchanges <= (shm ? 1U : 4U); ++exchanges) {
+    const auto others = introduce(job, known);
+    const std::size_t last = shm ? 1 : exchanges_over_ucx(known);
+    for (std::size_t exchanges = 1; exchanges <= last; ++exchanges) {
         CAPTURE(exchanges);
-        if (exchanges == kOfTexts && kCountsLeaks) {
+        if (exchanges == kOfTexts && !known && kCountsLeaks) {
             continue;
         }
         auto& creations = never_ended({0, 1}).creations;
@@ -204,6 +232,30 @@ TEST_CASE("capi: what a creation has is given back when it is abandoned, wheneve
     Members after({0, 1});
     CHECK(after.make(job) == Outcomes(2, UCG_OK));
     after.destroy();
+    others->destroy();
+}
+
+TEST_CASE("capi: a process that a rank has said to know stays known until the group is made",
+          "[capi][creation]") {
+    constexpr std::size_t kSaysSo = 2; // The exchange in which it does.
+    const Job job(2, {{"TLS", "ucx"}});
+    const auto others = introduce(job, true);
+    std::vector<Members> groups;
+    groups.emplace_back(std::vector<std::size_t>{0, 1});
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+        Creation& creation = *groups[0].creations[rank];
+        creation.meanwhile = [&creation, &other = others->creations[rank]->group] {
+            if (creation.exchanges() == kSaysSo && other != nullptr) {
+                CHECK(ucg_group_destroy(std::exchange(other, nullptr)) == UCG_OK);
+            }
+        };
+    }
+    CHECK(groups[0].make(job) == Outcomes(2, UCG_OK));
+    CHECK(groups[0].creations[0]->exchanges() == exchanges_over_ucx(true));
+    CHECK(others->creations[1]->group == nullptr);
+    std::mt19937 random(1);
+    CHECK(add_up(job, groups, random) == "");
+    groups[0].destroy();
 }
 
 TEST_CASE("capi: a creation that is tested from within its own test is in progress",

@@ -1,5 +1,7 @@
-// How groups of the C API are made: how many exchanges their ranks need.
+// How groups of the C API are made: how many exchanges their ranks need, and of how many bytes.
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -9,6 +11,8 @@
 #include "test/support/catch.hpp"
 #include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
+#include "ucg_coll/capi/wireup/hello.hpp"
+#include "ucg_coll/capi/wireup/network.hpp"
 
 namespace {
 
@@ -19,17 +23,24 @@ using ucg::test::ThreadRank;
 struct CountedRank {
     ThreadRank* rank;
     int exchanges = 0;
+    std::size_t bytes = 0; ///< What it has told in all.
 
     static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
         auto* me = static_cast<CountedRank*>(self);
         ++me->exchanges;
+        me->bytes += bytes;
         return ThreadRank::allgather(me->rank, send, receive, bytes);
     }
 };
 
-ucg_context_h make_context() {
+ucg_context_h make_context(const char* transports = "shm,ucx") {
+    ucg_config_h config = nullptr;
     ucg_context_h context = nullptr;
-    return ucg_context_create(nullptr, nullptr, &context) == UCG_OK ? context : nullptr;
+    ucg_config_read(&config);
+    ucg_config_modify(config, "TLS", transports);
+    ucg_context_create(nullptr, config, &context);
+    ucg_config_release(config);
+    return context;
 }
 
 /// Some of the ranks, which find each other through a meeting of their own.
@@ -57,6 +68,9 @@ class CountedGroup {
     }
     CountedGroup(const CountedGroup&) = delete;
     CountedGroup& operator=(const CountedGroup&) = delete;
+
+    /// How many bytes the rank has told the others.
+    std::size_t bytes() const { return counted_.bytes; }
 
     /// Empty if it took so many exchanges and adds up right, both by its own algorithm and by
     /// messages.
@@ -232,5 +246,97 @@ TEST_CASE("capi: where one process has no context nobody makes the group", "[cap
               }
               return status == UCG_ERR_UNREACHABLE && group == nullptr ? ""
                                                                        : ucg_status_string(status);
+          }) == "");
+}
+
+namespace {
+
+/// Exchanges of a group over UCX, and bytes that a rank tells in it where all know one another.
+constexpr int kOfStrangers = 4;
+constexpr int kOfAcquaintances = 3;
+constexpr std::size_t kBytesOfAcquaintances =
+    sizeof(ucg::capi::Hello) + sizeof(ucg::capi::NetworkEnd) + sizeof(std::uint32_t);
+
+} // namespace
+
+TEST_CASE("capi: addresses are told once, not again in a duplicate", "[capi][ucx]") {
+    CHECK(run_thread_ranks(3, [](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context("ucx");
+              std::string complaint;
+              {
+                  CountedGroup first(context, me);
+                  complaint += first.complaint(kOfStrangers);
+                  CountedGroup duplicate(context, me);
+                  complaint += duplicate.complaint(kOfAcquaintances);
+                  complaint += CountedGroup(context, me).complaint(kOfAcquaintances);
+                  if (duplicate.bytes() != kBytesOfAcquaintances ||
+                      first.bytes() < duplicate.bytes() + 64) {
+                      complaint += std::to_string(first.bytes()) + " bytes, then " +
+                                   std::to_string(duplicate.bytes());
+                  }
+              }
+              me.meeting->wait();
+              ucg_context_destroy(context);
+              return complaint;
+          }) == "");
+}
+
+TEST_CASE("capi: where some process is new to another one all tell their addresses",
+          "[capi][ucx]") {
+    Part low({0, 1});
+    Part high({1, 2});
+    CHECK(
+        run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
+            ucg_context_h context = make_context("ucx");
+            std::string complaint;
+            std::vector<std::unique_ptr<CountedGroup>> live;
+            const auto make = [&](ucg::test::Meeting& meeting, unsigned rank, int exchanges) {
+                live.push_back(std::make_unique<CountedGroup>(context, ThreadRank{&meeting, rank}));
+                complaint += live.back()->complaint(exchanges);
+            };
+            if (me.rank < 2) {
+                make(low.meeting, me.rank, kOfStrangers);
+            }
+            if (me.rank > 0) {
+                make(high.meeting, me.rank - 1, kOfStrangers);
+            }
+            me.meeting->wait();
+            make(*me.meeting, me.rank, kOfStrangers); // Rank 1 alone knows all.
+            make(*me.meeting, me.rank, kOfAcquaintances);
+            me.meeting->wait();
+            live.clear();
+            me.meeting->wait();
+            ucg_context_destroy(context);
+            return complaint;
+        }) == "");
+}
+
+TEST_CASE("capi: a process that has opened its context anew is another one", "[capi][ucx]") {
+    std::atomic<bool> reopened = false;
+    CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
+              ucg_context_h context = make_context("ucx");
+              std::string complaint;
+              auto before = std::make_unique<CountedGroup>(context, me);
+              complaint += before->complaint(kOfStrangers);
+              me.meeting->wait();
+              if (me.rank == 1) {
+                  before.reset();
+                  ucg_context_destroy(context);
+                  context = make_context("ucx");
+                  reopened = true;
+              }
+              while (!reopened) {
+                  ucg_context_progress(context); // It answers the good-bye.
+              }
+              {
+                  CountedGroup after(context, me);
+                  complaint += after.complaint(kOfStrangers);
+                  complaint += CountedGroup(context, me).complaint(kOfAcquaintances);
+                  me.meeting->wait();
+              }
+              before.reset();
+              me.meeting->wait();
+              ucg_context_destroy(context);
+              return complaint;
           }) == "");
 }

@@ -220,6 +220,8 @@ class Context {
     /// all on one host never pays for it. `several_hosts`: the group has ranks on several hosts, so
     /// that the switches between these may matter. REQUIRES: the caller holds maker().
     Result<transport::Network*> ucx(bool several_hosts);
+    /// Returns it if it has been started, else null. REQUIRES: the caller holds maker().
+    const transport::Network* ucx_at_hand() const { return ucx_.get(); }
 
     /// What does not change while the process lives. The system is asked once: many programs make
     /// thousands of groups.

@@ -331,6 +331,31 @@ class Transport {
     virtual FlagSlots* flag_slots() { return nullptr; }
 };
 
+/// A process's end of a group over a network while the group is being made: who its peers are. As
+/// long as it exists, and then as long as the transport, none of them is forgotten.
+class NetworkGroup {
+  public:
+    virtual ~NetworkGroup() = default; ///< The network must still be there.
+    NetworkGroup() = default;
+    NetworkGroup(const NetworkGroup&) = delete;
+    NetworkGroup& operator=(const NetworkGroup&) = delete;
+
+    /// Adds the process of another rank by its Network::process(), if this process knows its
+    /// address: from another group that has it, or because the two are connected. Returns whether
+    /// it does.
+    virtual bool add_known(Rank rank, std::uint64_t process) = 0;
+
+    /// Adds the process of another rank by its Network::address().
+    virtual Status add(Rank rank, std::string_view address) = 0;
+
+    /// Returns this rank's end of the group; ranks that were not added are not served. `group_ids`
+    /// has an entry per rank: the number by which its process knows the group. Each process chooses
+    /// a number of its own, which no other group there has or had; so groups may be made at the
+    /// same time, in any order. To be called last, and once.
+    virtual Result<std::unique_ptr<Transport>>
+    make_transport(std::span<const std::uint32_t> group_ids) = 0;
+};
+
 /// A process's end of a network, for all groups that have ranks beyond the reach of shared memory.
 class Network {
   public:
@@ -343,13 +368,13 @@ class Network {
     /// this object.
     virtual std::string_view address() const = 0;
 
-    /// Returns this rank's end of a group. `group_ids` has an entry per rank: the number by which
-    /// its process knows the group. Each process chooses a number of its own, which no other group
-    /// there has or had; so groups may be made at the same time, in any order. `addresses` has an
-    /// entry per rank, too; ranks whose entries are empty are not served.
-    virtual Result<std::unique_ptr<Transport>>
-    make_transport(std::span<const std::uint32_t> group_ids, Rank self,
-                   const std::vector<std::string>& addresses) = 0;
+    /// Returns the number that stands for this object among the processes of a job, and with it
+    /// for address(). It is random and never 0: a process that opens the network again has another
+    /// one, and so has a process to which the system gives the id of one that has ended.
+    virtual std::uint64_t process() const = 0;
+
+    /// Begins to make a group of so many ranks, of which this one is `self`.
+    virtual std::unique_ptr<NetworkGroup> begin_group(Rank self, std::size_t ranks) = 0;
 
     /// Must other hosts be reached by the kernel's TCP, with system calls for each message?
     virtual bool only_tcp() const = 0;

@@ -88,8 +88,9 @@ Status DelayCheck::open_transport(const std::string& transport) {
     if (!all) {
         return all.status();
     }
-    Result<std::unique_ptr<transport::Transport>> made =
-        worker_->make_transport(std::vector<std::uint32_t>(all->size(), 1), runtime_.rank(), *all);
+    Result<std::unique_ptr<transport::ucx::UcxTransport>> made =
+        transport::ucx::UcxTransport::create(*worker_, std::vector<std::uint32_t>(all->size(), 1),
+                                             runtime_.rank(), *all);
     if (!made) {
         return made.status();
     }

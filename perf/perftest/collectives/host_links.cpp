@@ -90,8 +90,10 @@ Status HostLinks::open() {
     if (!addresses.ok()) {
         return addresses.status();
     }
-    Result<std::unique_ptr<transport::Transport>> made = worker_->make_transport(
-        std::vector<std::uint32_t>(addresses->size(), kGroup), runtime_.rank(), *addresses);
+    Result<std::unique_ptr<transport::ucx::UcxTransport>> made =
+        transport::ucx::UcxTransport::create(*worker_,
+                                             std::vector<std::uint32_t>(addresses->size(), kGroup),
+                                             runtime_.rank(), *addresses);
     if (made.ok()) {
         transport_ = std::move(*made);
     }

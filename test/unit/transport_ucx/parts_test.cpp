@@ -72,6 +72,22 @@ TEST_CASE("ucx: a process that has left is remembered after its peer is gone", "
     CHECK(peers.intern(address_of(6)).failure.ok());
 }
 
+TEST_CASE("ucx: a peer is known once its whole address is, which then stays", "[ucx][peers]") {
+    Peers peers;
+    ProcessAddress of_bye = address_of(5);
+    of_bye.ucp = "a part";
+    Peer& peer = peers.intern(of_bye);
+    CHECK(peers.find_introduced(5) == nullptr);
+    ProcessAddress whole = address_of(5);
+    whole.ucp = "all";
+    CHECK(&peers.introduce(whole) == &peer);
+    CHECK(peers.find_introduced(5) == &peer);
+    CHECK(peers.find_introduced(6) == nullptr);
+    CHECK(&peers.intern(of_bye) == &peer);
+    CHECK(peer.introduced);
+    CHECK(peer.address.ucp == "all");
+}
+
 TEST_CASE("ucx: all peers are visited, also when each is destroyed", "[ucx][peers]") {
     Peers peers;
     for (std::uint64_t process = 1; process <= 20; ++process) {

@@ -202,6 +202,28 @@ TEST_CASE("ucx worker: groups are refused for what is wrong with them", "[ucx]")
     CHECK(UcxTransport::create(*worker, std::array{7U, 6U}, 0, both).ok());
 }
 
+TEST_CASE("ucx worker: the address of a peer is known as long as a group has it, or begins to",
+          "[ucx]") {
+    const auto worker = make_worker();
+    const auto peer = make_worker();
+    REQUIRE(worker->process() != peer->process());
+    const auto knows = [&] { return worker->begin_group(0, 2)->add_known(1, peer->process()); };
+    CHECK_FALSE(knows());
+    auto told = worker->begin_group(0, 2);
+    CHECK(told->add(1, "nonsense").code() == Code::invalid_argument);
+    REQUIRE(told->add(1, peer->address()).ok());
+    CHECK(knows());
+    auto known = worker->begin_group(0, 2);
+    REQUIRE(known->add_known(1, peer->process()));
+    told.reset();
+    CHECK(knows());
+    auto transport = known->make_transport(std::array{8U, 9U}).value();
+    known.reset();
+    CHECK(knows());
+    transport.reset();
+    CHECK_FALSE(knows());
+}
+
 TEST_CASE("ucx worker: two workers of one process talk; lengths that differ are an error",
           "[ucx]") {
     const auto [sent, expected] =

@@ -36,6 +36,9 @@ Hello hello_of(Context& context, std::uint32_t rank_count) {
     }
     mine.phases = phases_end(context.phases());
     mine.place = context.place();
+    if (const transport::Network* network = context.ucx_at_hand()) {
+        mine.network_process = network->process();
+    }
     return mine;
 }
 

@@ -21,7 +21,7 @@ namespace ucg::capi {
 
 /// Tells builds of one version apart: raised with every change of what ranks tell one another, of
 /// messages, or of the memory that they share.
-inline constexpr std::uint32_t kProtocol = 4;
+inline constexpr std::uint32_t kProtocol = 5;
 
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.
@@ -66,7 +66,9 @@ struct Hello {
     ShmOffer guess;
     std::uint64_t guessed_options = 0;
     std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
-    std::array<std::uint64_t, 6> reserved = {};
+    /// Network::process() of its UCX; 0: it has not started that yet.
+    std::uint64_t network_process = 0;
+    std::array<std::uint64_t, 5> reserved = {};
 };
 static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
               offsetof(Hello, protocol) == 4);

@@ -26,8 +26,18 @@ Status NetworkWireup::make_transport() {
     if (group_.ucx != nullptr) {
         return {};
     }
-    Result<std::unique_ptr<transport::Transport>> made =
-        network_->make_transport(group_ids_, peers_.rank(), peers_by_ucx());
+    if (group_.several_hosts()) {
+        place_hosts();
+    }
+    if (Status status = add_unknown(); !status.ok()) {
+        return status;
+    }
+    std::vector<std::uint32_t> group_ids;
+    group_ids.reserve(ends_.size());
+    for (const NetworkEnd& end : ends_) {
+        group_ids.push_back(end.group_id);
+    }
+    Result<std::unique_ptr<transport::Transport>> made = making_->make_transport(group_ids);
     if (!made.ok()) {
         return made.status();
     }
@@ -78,15 +88,15 @@ bool NetworkWireup::may_learn() const {
 /// Takes over what all ranks know, which they need not find out. A rank that may not wait for
 /// others answers them late, which looks like a slow network; so nothing is found out where some
 /// rank may not wait.
-void NetworkWireup::take_learned(const std::vector<NetworkEnd>& ends) {
+void NetworkWireup::take_learned() {
     const auto known = [&](const NetworkEnd& end) { return end.learned.of(group_.network); };
-    if (std::any_of(ends.begin(), ends.end(),
+    if (std::any_of(ends_.begin(), ends_.end(),
                     [&](const NetworkEnd& end) { return known(end).known == 0; })) {
-        learns_ = std::all_of(ends.begin(), ends.end(),
+        learns_ = std::all_of(ends_.begin(), ends_.end(),
                               [](const NetworkEnd& end) { return end.waits != 0; });
         return;
     }
-    for (const NetworkEnd& end : ends) {
+    for (const NetworkEnd& end : ends_) {
         group_.network_message_ns = std::max(group_.network_message_ns, known(end).message_ns);
     }
 }
@@ -152,51 +162,87 @@ Status NetworkWireup::take_seen(std::vector<double> seen) {
     return {};
 }
 
-/// Gathers every rank's UCX address; fails alike on all ranks if one has none.
+/// Sees to it that each rank can have the addresses of those that UCX serves for it; fails alike on
+/// all ranks if one has no UCX. Where nobody needs an address, the next exchange may be the last:
+/// so after the first one here nothing takes memory.
 Task<Status> NetworkWireup::exchange_addresses() {
-    const std::string_view mine = network_ == nullptr ? std::string_view() : network_->address();
-    const Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(
-        NetworkEnd{mine.size(), network_ != nullptr && network_->only_tcp() ? 1U : 0U,
-                   context_.take_group_id(), waits_ ? 1U : 0U, context_.learned_networks(),
-                   group_.several_hosts() ? topology_end(context_.topology()) : TopologyEnd()});
+    answers_ = values_of<std::uint32_t>(peers_.count());
+    if (network_ != nullptr) {
+        add_known();
+    }
+    Result<std::vector<NetworkEnd>> ends = co_await peers_.allgather(own_end());
     if (!ends.ok()) {
         co_return ends.status();
     }
-    const auto missing = std::find_if(ends->begin(), ends->end(),
+    ends_ = std::move(*ends);
+    const auto missing = std::find_if(ends_.begin(), ends_.end(),
                                       [](const NetworkEnd& end) { return end.address_bytes == 0; });
-    if (missing != ends->end()) {
-        peers_.set_speaker(static_cast<Rank>(missing - ends->begin()));
+    if (missing != ends_.end()) {
+        peers_.set_speaker(static_cast<Rank>(missing - ends_.begin()));
         co_return failure(Code::unreachable, "rank {} of the group has no UCX transport",
-                          missing - ends->begin());
+                          missing - ends_.begin());
     }
-    take_in(*ends);
-    answers_ = values_of<std::uint32_t>(peers_.count());
-    addresses_ = GatheredTexts(new Gathered<std::string, std::string>{std::string(mine), {}});
-    const std::uint64_t longest = *std::max_element(lengths_.begin(), lengths_.end());
+    take_in_network();
+    if (std::all_of(ends_.begin(), ends_.end(),
+                    [](const NetworkEnd& end) { return end.knows != 0; })) {
+        co_return Status();
+    }
+    std::uint64_t longest = 0;
+    for (const NetworkEnd& end : ends_) {
+        longest = std::max(longest, end.address_bytes);
+    }
+    addresses_ =
+        GatheredTexts(new Gathered<std::string, std::string>{std::string(network_->address()), {}});
     co_return co_await peers_.allgather(*addresses_, longest);
 }
 
-void NetworkWireup::take_in(const std::vector<NetworkEnd>& ends) {
-    if (std::any_of(ends.begin(), ends.end(),
+/// Begins the transport with those ranks whose processes are known. The others of those that UCX
+/// serves remain unknown_; ranks that shared memory serves are not UCX's business.
+void NetworkWireup::add_known() {
+    making_ = network_->begin_group(peers_.rank(), peers_.count());
+    for (Rank rank = 0; rank < static_cast<Rank>(peers_.count()); ++rank) {
+        const bool served =
+            rank != peers_.rank() &&
+            (group_.shm == nullptr || !group_.placement.same_host(rank, peers_.rank()));
+        const std::uint64_t process =
+            processes_.empty() ? 0 : processes_[static_cast<std::size_t>(rank)];
+        if (served && (process == 0 || !making_->add_known(rank, process))) {
+            unknown_.push_back(rank);
+        }
+    }
+}
+
+NetworkEnd NetworkWireup::own_end() {
+    NetworkEnd mine;
+    if (network_ != nullptr) {
+        mine.address_bytes = network_->address().size();
+        mine.only_tcp = network_->only_tcp() ? 1 : 0;
+        mine.knows = unknown_.empty() ? 1 : 0;
+    }
+    mine.group_id = context_.take_group_id();
+    mine.waits = waits_ ? 1 : 0;
+    mine.learned = context_.learned_networks();
+    if (group_.several_hosts()) {
+        mine.topology = topology_end(context_.topology());
+    }
+    return mine;
+}
+
+void NetworkWireup::take_in_network() {
+    if (std::any_of(ends_.begin(), ends_.end(),
                     [](const NetworkEnd& end) { return end.only_tcp != 0; })) {
         group_.network = one_kernel_ ? cost::NetworkKind::one_kernel : cost::NetworkKind::tcp;
     }
     if (may_learn()) {
-        take_learned(ends);
-    }
-    if (group_.several_hosts()) {
-        place_hosts(ends_of(ends, &NetworkEnd::topology));
-    }
-    for (const NetworkEnd& end : ends) {
-        group_ids_.push_back(end.group_id);
-        lengths_.push_back(end.address_bytes);
+        take_learned();
     }
 }
 
 /// Finds the hosts in the cluster, or has one rank say why all do without.
-void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
+void NetworkWireup::place_hosts() {
     const LoadedTopology& own = context_.topology();
-    TopologyVerdict verdict = agree_on_topology(own.cluster, ends, group_.placement);
+    TopologyVerdict verdict =
+        agree_on_topology(own.cluster, ends_of(ends_, &NetworkEnd::topology), group_.placement);
     group_.cluster = std::move(verdict.map);
     if (verdict.reason != TopologyVerdict::Reason::none &&
         peers_.is_first(verdict.speaker, Context::Once::no_topology)) {
@@ -204,22 +250,19 @@ void NetworkWireup::place_hosts(std::span<const TopologyEnd> ends) {
     }
 }
 
-/// Returns addresses by rank. They are empty for this rank, and for ranks that shared memory
-/// serves: these are not UCX's business.
-std::vector<std::string> NetworkWireup::peers_by_ucx() const {
-    std::vector<std::string> peers;
-    const std::string& addresses = addresses_->all;
-    const std::uint64_t width = addresses.size() / peers_.count();
-    for (std::size_t i = 0; i < peers_.count(); ++i) {
-        peers.push_back(addresses.substr(i * width, lengths_[i]));
-    }
-    peers[static_cast<std::size_t>(peers_.rank())].clear();
-    if (group_.shm != nullptr) {
-        for (const Rank local : group_.local_ranks(peers_.rank())) {
-            peers[static_cast<std::size_t>(local)].clear();
+/// Adds the ranks that were not known, by the addresses that all have told.
+Status NetworkWireup::add_unknown() {
+    const std::string_view addresses = addresses_ == nullptr ? std::string_view() : addresses_->all;
+    const std::size_t width = addresses.size() / peers_.count();
+    for (const Rank rank : unknown_) {
+        const auto index = static_cast<std::size_t>(rank);
+        const std::string_view address =
+            addresses.substr(index * width, ends_[index].address_bytes);
+        if (Status status = making_->add(rank, address); !status.ok()) {
+            return status;
         }
     }
-    return peers;
+    return {};
 }
 
 } // namespace ucg::capi

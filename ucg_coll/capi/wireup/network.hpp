@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct NetworkEnd {
     std::uint32_t only_tcp = 0;
     std::uint32_t group_id = 0; ///< The number by which it is going to know the group.
     std::uint32_t waits = 0;    ///< GroupParams::waits.
+    std::uint32_t knows = 0;    ///< 1: it knows the addresses of all ranks that UCX serves for it.
     LearnedNetworks learned;    ///< What earlier groups have found out.
     TopologyEnd topology;
 };
@@ -29,14 +31,16 @@ struct NetworkEnd {
 /// To be called in this order: exchange(), make_transport(), tell(), agree().
 class NetworkWireup {
   public:
-    /// All arguments must outlive it. `one_kernel`: all ranks are on hosts under one kernel.
-    /// `waits`: as in GroupParams.
-    NetworkWireup(Context& context, Peers& peers, WiredGroup& group, bool one_kernel, bool waits)
-        : context_(context), peers_(peers), group_(group), one_kernel_(one_kernel), waits_(waits) {}
+    /// All arguments must outlive it. `processes`: Hello::network_process by rank, or empty.
+    /// `one_kernel`: all ranks are on hosts under one kernel. `waits`: as in GroupParams.
+    NetworkWireup(Context& context, Peers& peers, WiredGroup& group,
+                  std::span<const std::uint64_t> processes, bool one_kernel, bool waits)
+        : context_(context), peers_(peers), group_(group), processes_(processes),
+          one_kernel_(one_kernel), waits_(waits) {}
 
-    /// Starts UCX and exchanges addresses; finds out how long messages take where not all ranks
-    /// know that, and all may wait. The group must have its placement, and its shared memory if it
-    /// has any. Collective.
+    /// Starts UCX; exchanges addresses, unless all ranks know those that they need; finds out how
+    /// long messages take where not all ranks know that, and all may wait. The group must have its
+    /// placement, and its shared memory if it has any. Collective.
     Task<Status> exchange();
 
     /// Makes the transport, unless exchange() has needed it already. May fail at this rank alone,
@@ -65,26 +69,30 @@ class NetworkWireup {
   private:
     Result<transport::Network*> start();
     Task<Status> exchange_addresses();
-    void take_in(const std::vector<NetworkEnd>& ends);
-    void place_hosts(std::span<const TopologyEnd> ends);
+    void add_known();
+    NetworkEnd own_end();
+    Status add_unknown();
+    void take_in_network();
+    void place_hosts();
     bool may_learn() const;
-    void take_learned(const std::vector<NetworkEnd>& ends);
+    void take_learned();
     Task<Status> learn();
     Task<double> look();
     Status take_seen(std::vector<double> seen);
-    std::vector<std::string> peers_by_ucx() const;
 
     Context& context_;
     Peers& peers_;
     WiredGroup& group_;
+    std::span<const std::uint64_t> processes_;
     bool one_kernel_;
     bool waits_;
     bool learns_ = false; ///< How long messages take is to be found out.
     transport::Network* network_ = nullptr;
-    transport::Transport* made_ = nullptr;  ///< The group's, also once that has been made.
-    std::vector<std::uint32_t> group_ids_;  ///< By rank.
-    std::vector<std::uint64_t> lengths_;    ///< Lengths of the ranks' addresses in bytes;
-    GatheredTexts addresses_;               ///< each of these takes as much room as the longest.
+    std::unique_ptr<transport::NetworkGroup> making_; ///< Null where UCX could not be started.
+    std::vector<Rank> unknown_;            ///< Ranks that UCX serves and making_ does not have yet.
+    transport::Transport* made_ = nullptr; ///< The group's, also once that has been made.
+    std::vector<NetworkEnd> ends_;         ///< By rank.
+    GatheredTexts addresses_; ///< By rank; each takes as much room as the longest. Null: not told.
     GatheredValues<std::uint32_t> answers_; ///< Those of all ranks to the last question.
 };
 

@@ -61,7 +61,7 @@ class Wireup {
         if (!group_.several_hosts() && *shared) {
             co_return Status();
         }
-        network_.emplace(context_, peers_, group_, one_kernel_, waits_);
+        network_.emplace(context_, peers_, group_, network_processes_, one_kernel_, waits_);
         co_return co_await network_->exchange();
     }
 
@@ -122,6 +122,11 @@ class Wireup {
         agree_on_copies(all, group_.profile.memory);
         place_ranks(all);
         place_machines(all);
+        if (context_.ucx_at_hand() != nullptr) {
+            for (const Hello& hello : all) {
+                network_processes_.push_back(hello.network_process);
+            }
+        }
         return shared_memory_.agree(all);
     }
 
@@ -166,6 +171,8 @@ class Wireup {
     Peers peers_;
     WiredGroup group_;
     SharedMemoryWireup shared_memory_;
+    /// Hello::network_process by rank; empty where this rank has no UCX yet and knows nobody.
+    std::vector<std::uint64_t> network_processes_;
     std::optional<NetworkWireup> network_; ///< If the group needs one.
     const bool waits_;
     bool one_kernel_ = false; ///< All ranks are on hosts under one kernel.

@@ -52,8 +52,9 @@ using MakeGroup = std::function<void(WiredGroup&)>;
 /// Wires a group up. Collective over the group. It waits for an exchange as often on every rank:
 /// once where all ranks share a host, have mapped the heaps of the same processes and made a group
 /// of this size and kind; twice where they know one another, or none of them has a node heap yet;
-/// three times where some have, and do not know one another; and three times more for UCX, five
-/// times where they find out how long messages take between their hosts.
+/// three times where some have, and do not know one another. For UCX it waits twice more where all
+/// know the addresses of those that UCX is to reach, as in a duplicate of a group, else three times
+/// more; and twice more where they find out how long messages take between their hosts.
 ///
 /// `make_group` is called once the ranks have agreed. If it throws for want of memory, all ranks
 /// fail where messages go by UCX; else this one throws, and the group of the others fails when they

@@ -218,27 +218,40 @@ std::string Core::describe() const {
     return out;
 }
 
-Status Core::attach(Group& group, const std::vector<PeerAddress>& peers) {
+bool Core::add_known(Group& group, Rank rank, std::uint64_t process) {
+    Peer* const peer = peers_.find_introduced(process);
+    if (peer == nullptr) {
+        return false;
+    }
+    add(group, rank, *peer);
+    return true;
+}
+
+Status Core::add(Group& group, Rank rank, std::string_view address) {
+    Result<ProcessAddress> unpacked = unpack(address);
+    if (!unpacked) {
+        return unpacked.status();
+    }
+    Peer& peer = peers_.introduce(std::move(*unpacked));
+    add(group, rank, peer);
+    meet(peer);
+    return {};
+}
+
+void Core::add(Group& group, Rank rank, Peer& peer) {
+    Peer*& slot = group.peers[static_cast<std::size_t>(rank)];
+    UCG_ASSERT(slot == nullptr && rank != group.self);
+    slot = &peer;
+    ++peer.groups;
+}
+
+Status Core::attach(Group& group) {
     if (!state_.broken().ok()) {
         return state_.broken();
     }
     if (groups_.contains(group.id)) {
         return failure(Code::invalid_argument, "ucx: group {} exists already in this process",
                        group.id);
-    }
-    group.peers.assign(peers.size(), nullptr);
-    group.links.resize(peers.size());
-    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
-        if (peers[rank].empty() || static_cast<Rank>(rank) == group.self) {
-            continue;
-        }
-        Result<ProcessAddress> address = unpack(peers[rank]);
-        if (!address) {
-            return address.status();
-        }
-        Peer& peer = meet(std::move(*address));
-        group.peers[rank] = &peer;
-        ++peer.groups;
     }
     groups_.add(group);
     return {};
@@ -342,10 +355,9 @@ void Core::abandon(Group& group) {
     }
 }
 
-/// Returns the peer with this address, which may be new. What came from it before goes back to
-/// where arrivals wait.
-Peer& Core::meet(ProcessAddress address) {
-    Peer& peer = peers_.intern(std::move(address));
+/// To be called once a process has become a peer. What came from it before goes back to where
+/// arrivals wait.
+void Core::meet(const Peer& peer) {
     const std::uint64_t process = peer.address.process;
     if (const Stranger* stranger = lanes_.find_stranger(process)) {
         if (stranger->greeting) {
@@ -356,7 +368,6 @@ Peer& Core::meet(ProcessAddress address) {
         }
         lanes_.forget_stranger(process);
     }
-    return peer;
 }
 
 void Core::forget_if_unused(Peer& peer) {
@@ -409,7 +420,8 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
         ProcessAddress address;
         address.process = header.source;
         address.ucp = payload;
-        peer = &meet(std::move(address));
+        peer = &peers_.intern(std::move(address));
+        meet(*peer);
     }
     if (peer == nullptr) {
         lanes_.handle_stranger(header, payload);

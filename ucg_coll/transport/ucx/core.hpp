@@ -56,6 +56,7 @@ class Core final : private LaneSink {
     ~Core();
 
     std::string_view address() const { return packed_address_; }
+    std::uint64_t process() const { return setup_.self.process; }
     OptionalMutex& mutex() { return mutex_; }
     unsigned progress();
     void begin_close();
@@ -65,7 +66,10 @@ class Core final : private LaneSink {
     std::string describe() const;
 
     // Groups.
-    Status attach(Group& group, const std::vector<PeerAddress>& peers);
+    bool add_known(Group& group, Rank rank, std::uint64_t process);
+    Status add(Group& group, Rank rank, std::string_view address);
+    void release_peers(Group& group);
+    Status attach(Group& group);
     void detach(Group& group);  ///< Takes the mutex.
     void abandon(Group& group); ///< Takes the mutex.
 
@@ -87,13 +91,13 @@ class Core final : private LaneSink {
     void fail_all();
 
     // Groups.
-    void release_peers(Group& group);
+    static void add(Group& group, Rank rank, Peer& peer);
     void discard_early(const Group& group);
     bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
     void give_up(const Group& group, const char* what);
 
     // Peers and what comes from them.
-    Peer& meet(ProcessAddress address);
+    void meet(const Peer& peer);
     void forget_if_unused(Peer& peer);
     void forget(Peer& peer);
     void forget_departed();

@@ -58,7 +58,8 @@ struct Refusal {
 struct Peer {
     // Peers. Core counts the groups, and links come and go with these.
     ProcessAddress address;
-    unsigned groups = 0;      ///< Groups that have it as a peer.
+    bool introduced = false;  ///< Its address is whole; of a bye's sender only `ucp` is known.
+    unsigned groups = 0;      ///< Groups that have it as a peer, or are about to.
     std::vector<Link*> links; ///< Links to it that are in use.
 
     // Connections.

@@ -13,6 +13,11 @@ Peer* Peers::find(std::uint64_t process) const {
     return found == by_process_.end() ? nullptr : found->second.get();
 }
 
+Peer* Peers::find_introduced(std::uint64_t process) const {
+    Peer* const peer = find(process);
+    return peer != nullptr && peer->introduced ? peer : nullptr;
+}
+
 Peer& Peers::intern(ProcessAddress address) {
     auto found = by_process_.find(address.process);
     if (found == by_process_.end()) {
@@ -25,9 +30,15 @@ Peer& Peers::intern(ProcessAddress address) {
         found = by_process_.emplace(address.process, std::move(made)).first;
     }
     Peer& peer = *found->second;
-    if (peer.address.lanes.empty()) { // A bye's sender is known by its UCP address alone.
+    if (!peer.introduced) {
         peer.address = std::move(address);
     }
+    return peer;
+}
+
+Peer& Peers::introduce(ProcessAddress address) {
+    Peer& peer = intern(std::move(address));
+    peer.introduced = true;
     return peer;
 }
 

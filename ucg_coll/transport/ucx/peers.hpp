@@ -1,7 +1,8 @@
 // The peers of a worker, which this owns. A peer is made when a group first names its process, or
 // when a process that no group has named says good-bye; it is kept while a group has it or UCX
-// holds something of which the end will lead to it. Of a process that has left, the id is kept for
-// ever, so that nobody connects to it again.
+// holds something of which the end will lead to it. As long as it is kept, so is its address, which
+// later groups need not be told again. Of a process that has left, the id is kept for ever, so that
+// nobody connects to it again.
 //
 // Invariant: a peer is not moved. What a peer contains is changed by the parts of the worker whose
 // state it is: peer.hpp says which. Nothing here calls UCX.
@@ -27,9 +28,14 @@ class Peers {
     /// Returns null if there is no such peer.
     Peer* find(std::uint64_t process) const;
 
-    /// Returns the peer with this address, which it makes if there is none. One of a process that
-    /// has left is made as failed.
+    /// Returns the peer whose whole address is known. Null if there is no such peer.
+    Peer* find_introduced(std::uint64_t process) const;
+
+    /// Returns the peer of the address's process, which it makes if there is none. One of a process
+    /// that has left is made as failed. Unless the peer is introduced, the address becomes its.
     Peer& intern(ProcessAddress address);
+    /// The same for an address that is whole.
+    Peer& introduce(ProcessAddress address);
 
     std::size_t size() const { return by_process_.size(); }
 

@@ -25,21 +25,68 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::create(const UcxOptions& options) 
     return std::unique_ptr<UcxWorker>(new UcxWorker(std::move(*core)));
 }
 
+/// A group that is being made.
+class UcxGroup final : public NetworkGroup {
+  public:
+    UcxGroup(Core& core, Rank self, std::size_t ranks)
+        : core_(core), group_(std::make_unique<Group>()) {
+        group_->self = self;
+        group_->peers.assign(ranks, nullptr);
+        group_->links.resize(ranks);
+    }
+    ~UcxGroup() override {
+        if (group_ != nullptr) {
+            const std::lock_guard lock(core_.mutex());
+            core_.release_peers(*group_);
+        }
+    }
+    UcxGroup(const UcxGroup&) = delete;
+    UcxGroup& operator=(const UcxGroup&) = delete;
+
+    bool add_known(Rank rank, std::uint64_t process) override {
+        const std::lock_guard lock(core_.mutex());
+        return core_.add_known(*group_, rank, process);
+    }
+    Status add(Rank rank, std::string_view address) override {
+        const std::lock_guard lock(core_.mutex());
+        return core_.add(*group_, rank, address);
+    }
+    Result<std::unique_ptr<Transport>>
+    make_transport(std::span<const std::uint32_t> group_ids) override {
+        Result<std::unique_ptr<UcxTransport>> made = make(group_ids);
+        if (!made.ok()) {
+            return made.status();
+        }
+        return std::unique_ptr<Transport>(std::move(*made));
+    }
+    Result<std::unique_ptr<UcxTransport>> make(std::span<const std::uint32_t> group_ids) {
+        UCG_ASSERT(group_ids.size() == group_->peers.size());
+        group_->id = group_ids[static_cast<std::size_t>(group_->self)];
+        group_->ids.assign(group_ids.begin(), group_ids.end());
+        std::unique_ptr<UcxTransport> made(new UcxTransport(core_, std::move(group_)));
+        const std::lock_guard lock(core_.mutex());
+        if (Status status = core_.attach(*made->group_); !status.ok()) {
+            return status;
+        }
+        return made;
+    }
+
+  private:
+    Core& core_;
+    std::unique_ptr<Group> group_; ///< Null once the transport has it.
+};
+
 UcxWorker::UcxWorker(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 UcxWorker::~UcxWorker() = default;
 
 std::string_view UcxWorker::address() const {
     return core_->address();
 }
-Result<std::unique_ptr<Transport>>
-UcxWorker::make_transport(std::span<const std::uint32_t> group_ids, Rank self,
-                          const std::vector<PeerAddress>& addresses) {
-    Result<std::unique_ptr<UcxTransport>> made =
-        UcxTransport::create(*this, group_ids, self, addresses);
-    if (!made.ok()) {
-        return made.status();
-    }
-    return std::unique_ptr<Transport>(std::move(*made));
+std::uint64_t UcxWorker::process() const {
+    return core_->process();
+}
+std::unique_ptr<NetworkGroup> UcxWorker::begin_group(Rank self, std::size_t ranks) {
+    return std::make_unique<UcxGroup>(*core_, self, ranks);
 }
 unsigned UcxWorker::progress() {
     const std::unique_lock lock(core_->mutex(), std::try_to_lock);
@@ -68,17 +115,16 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
                                                            std::span<const std::uint32_t> group_ids,
                                                            Rank self,
                                                            const std::vector<PeerAddress>& peers) {
-    auto group = std::make_unique<Group>();
-    UCG_ASSERT(group_ids.size() == peers.size());
-    group->id = group_ids[static_cast<std::size_t>(self)];
-    group->ids.assign(group_ids.begin(), group_ids.end());
-    group->self = self;
-    std::unique_ptr<UcxTransport> made(new UcxTransport(*worker.core_, std::move(group)));
-    const std::lock_guard lock(worker.core_->mutex());
-    if (Status status = worker.core_->attach(*made->group_, peers); !status.ok()) {
-        return status;
+    UcxGroup group(*worker.core_, self, peers.size());
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        if (peers[rank].empty() || static_cast<Rank>(rank) == self) {
+            continue;
+        }
+        if (Status status = group.add(static_cast<Rank>(rank), peers[rank]); !status.ok()) {
+            return status;
+        }
     }
-    return made;
+    return group.make(group_ids);
 }
 
 UcxTransport::UcxTransport(Core& core, std::unique_ptr<Group> group)

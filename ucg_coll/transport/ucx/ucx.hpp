@@ -27,6 +27,7 @@
 namespace ucg::transport::ucx {
 
 class Core;
+class UcxGroup;
 struct Group;
 
 /// What UCX and the short lane are started with.
@@ -122,11 +123,10 @@ class UcxWorker final : public Network {
     ~UcxWorker() override;
 
     std::string_view address() const override;
+    std::uint64_t process() const override;
 
-    /// Makes a UcxTransport, as UcxTransport::create() says.
-    Result<std::unique_ptr<Transport>>
-    make_transport(std::span<const std::uint32_t> group_ids, Rank self,
-                   const std::vector<PeerAddress>& addresses) override;
+    /// Begins to make a UcxTransport.
+    std::unique_ptr<NetworkGroup> begin_group(Rank self, std::size_t ranks) override;
 
     bool only_tcp() const override;
 
@@ -155,9 +155,10 @@ class UcxWorker final : public Network {
 /// One group's messages over a UcxWorker.
 class UcxTransport final : public Transport {
   public:
-    /// Makes this process's end of a group. `group_ids` and `peers` have an entry per rank, as
-    /// Network::make_transport() says; peers that are empty are not served. Processes may create
-    /// their ends in any order: what arrives earlier waits.
+    /// Makes this process's end of a group whose addresses are all at hand. `group_ids` and `peers`
+    /// have an entry per rank, the former as NetworkGroup::make_transport() says; peers that are
+    /// empty are not served. Processes may create their ends in any order: what arrives earlier
+    /// waits.
     static Result<std::unique_ptr<UcxTransport>> create(UcxWorker& worker,
                                                         std::span<const std::uint32_t> group_ids,
                                                         Rank self,
@@ -178,6 +179,7 @@ class UcxTransport final : public Transport {
     Status status() const override;
 
   private:
+    friend class UcxGroup;
     UcxTransport(Core& core, std::unique_ptr<Group> group);
     Core& core_;
     std::unique_ptr<Group> group_;
