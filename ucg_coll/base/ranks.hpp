@@ -1,6 +1,7 @@
 // A view of some ranks: those of a list, or consecutive ones, which need no list.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <span>
@@ -33,6 +34,12 @@ class Ranks {
     Rank operator[](std::size_t index) const {
         UCG_DEBUG_ASSERT(index < count_);
         return list_ != nullptr ? list_[index] : first_ + static_cast<Rank>(index);
+    }
+    /// Is that rank among them? REQUIRES: they rise.
+    bool contains(Rank rank) const {
+        return list_ != nullptr
+                   ? std::binary_search(list_, list_ + count_, rank)
+                   : rank >= first_ && static_cast<std::size_t>(rank - first_) < count_;
     }
     Rank front() const { return (*this)[0]; }
     Rank back() const { return (*this)[count_ - 1]; }

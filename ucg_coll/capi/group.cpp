@@ -100,7 +100,6 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
     context_.expect_group();
     shm_ = std::move(wired.shm);
     ucx_ = std::move(wired.ucx);
-    routes_ = std::move(wired.routes);
     context_.add(*this);
 }
 
@@ -252,8 +251,11 @@ Result<std::unique_ptr<CachedPlan>> Group::make_plan(const graph::Request& reque
             return of_all.status();
         }
     }
+    const topo::Placement& placement = planner_->placement();
+    const transport::Routes routes(rank_, placement.ranks_on(placement.host(rank_)), shm_.get(),
+                                   ucx_.get());
     Result<engine::Program> program = engine::lower(
-        schedule, routes_, mark_of(request, schedule.algorithm, (*planned)->moved), *of_all);
+        schedule, routes, mark_of(request, schedule.algorithm, (*planned)->moved), *of_all);
     if (!program.ok()) {
         return program.status();
     }

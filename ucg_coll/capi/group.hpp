@@ -325,7 +325,6 @@ class Group {
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<transport::ShmTransport> shm_;
     std::unique_ptr<transport::Transport> ucx_;
-    std::vector<transport::Transport*> routes_;
     std::unique_ptr<engine::Engine> engine_;
     std::array<std::uint64_t, UCG_COLL_LAST> started_ = {};
     std::atomic<std::uint64_t> untold_call_ = 0; ///< In place of shm_'s, where there is none.

@@ -18,12 +18,12 @@ using transport::Transport;
 
 /// Numbers the transports that carry messages of a schedule. `list` has each once, by its number.
 struct Carriers {
-    transport::Routes routes;
+    const transport::Routes& routes;
     std::vector<Transport*> list = {};
 
     static std::uint8_t number(Rank peer, void* context) {
         auto& [routes, list] = *static_cast<Carriers*>(context);
-        Transport* const route = routes[static_cast<std::size_t>(peer)];
+        Transport* const route = routes[peer];
         const auto at = std::find(list.begin(), list.end(), route);
         const auto number = static_cast<std::size_t>(at - list.begin());
         UCG_ASSERT(number <= std::numeric_limits<std::uint8_t>::max());
@@ -34,9 +34,9 @@ struct Carriers {
     }
 };
 
-Status check_routes(const LoweredSchedule& lowered, Rank rank, transport::Routes routes) {
+Status check_routes(const LoweredSchedule& lowered, Rank rank, const transport::Routes& routes) {
     for (const MessagePlan& message : lowered.messages) {
-        if (routes[static_cast<std::size_t>(message.peer)] == nullptr) {
+        if (routes[message.peer] == nullptr) {
             return failure(Code::unreachable, "rank {} has no transport to rank {}", rank,
                            message.peer);
         }
@@ -104,8 +104,8 @@ bool shares(const Schedule& schedule) {
 }
 
 /// Returns the peers' memory, which at most one transport reaches; null if none does.
-transport::PeerMemory* find_memory(transport::Routes routes) {
-    for (Transport* route : routes) {
+transport::PeerMemory* find_memory(const transport::Routes& routes) {
+    for (Transport* route : routes.all()) {
         if (transport::PeerMemory* memory = route == nullptr ? nullptr : route->peer_memory()) {
             return memory;
         }
@@ -115,8 +115,8 @@ transport::PeerMemory* find_memory(transport::Routes routes) {
 
 /// Returns the Help of the transport within the host, the only one that may have it; null if it has
 /// none.
-transport::Help* find_help(transport::Routes routes) {
-    for (Transport* route : routes) {
+transport::Help* find_help(const transport::Routes& routes) {
+    for (Transport* route : routes.all()) {
         if (transport::Help* help = route == nullptr ? nullptr : route->help()) {
             return help;
         }
@@ -175,12 +175,14 @@ Status check_reach(const Schedule& schedule, const Program& program) {
 
 /// One transport at the most has flag slots, those of the ranks that it reaches. A rank that
 /// reaches nobody by it takes no sequence number: nobody counts them.
-Status find_flag_slots(const Schedule& schedule, transport::Routes routes, Program& program) {
+Status find_flag_slots(const Schedule& schedule, const transport::Routes& routes,
+                       Program& program) {
     const auto has_flag_slots = [](Transport* route) {
         return route != nullptr && route->flag_slots() != nullptr;
     };
-    const auto at = std::find_if(routes.begin(), routes.end(), has_flag_slots);
-    if (schedule.flag_slots && at != routes.end()) {
+    const std::span<Transport* const> all = routes.all();
+    const auto at = std::find_if(all.begin(), all.end(), has_flag_slots);
+    if (schedule.flag_slots && at != all.end()) {
         program.flag_slots = (*at)->flag_slots();
     }
     const std::uint64_t there = program.flag_slots == nullptr ? 0 : program.flag_slots->bytes_max();
@@ -190,7 +192,7 @@ Status find_flag_slots(const Schedule& schedule, transport::Routes routes, Progr
                        schedule.rank, schedule.algorithm, schedule.flag_slot_bytes, there);
     }
     for (const graph::FlagSlotRead& read : program.lowered.flag_slots) {
-        if (program.flag_slots == nullptr || routes[static_cast<std::size_t>(read.owner)] != *at) {
+        if (program.flag_slots == nullptr || routes[read.owner] != *at) {
             return failure(Code::unsupported,
                            "rank {}: {} reads the flag slot of rank {}, which no transport reaches",
                            schedule.rank, schedule.algorithm, read.owner);
@@ -242,7 +244,7 @@ bool is_exchange(const Program& program) {
 
 } // namespace
 
-Result<Program> lower(const Schedule& schedule, transport::Routes routes, std::uint16_t plan,
+Result<Program> lower(const Schedule& schedule, const transport::Routes& routes, std::uint16_t plan,
                       std::span<const Schedule> of_all) {
     UCG_ASSERT(plan <= transport::kPlanMax);
     Carriers carriers{routes};

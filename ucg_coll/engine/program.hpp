@@ -46,7 +46,7 @@ struct Program {
 /// one. Without them, or where no transport lets ranks help one another, each rank does its own
 /// part.
 /// REQUIRES: graph::verify accepts the schedules of all ranks, of which this is one.
-Result<Program> lower(const graph::Schedule& schedule, transport::Routes routes,
+Result<Program> lower(const graph::Schedule& schedule, const transport::Routes& routes,
                       std::uint16_t plan = 0, std::span<const graph::Schedule> of_all = {});
 
 } // namespace ucg::engine

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/base/ranks.hpp"
 #include "ucg_coll/graph/flag_slots.hpp"
 #include "ucg_coll/graph/schedule.hpp"
 
@@ -389,7 +390,39 @@ class Network {
 };
 
 /// Which transport carries what to and from each rank of a group: agreed on when the group was
-/// made, the same on both sides of every pair. Index: rank; the own entry is null. Not owned.
-using Routes = std::span<Transport* const>;
+/// made, the same on both sides of every pair. Owns nothing.
+class Routes {
+  public:
+    Routes() = default; ///< To nobody.
+    /// Takes a list by rank, in which the own entry is null.
+    Routes(std::span<Transport* const> by_rank) : by_rank_(by_rank) {}
+    Routes(const std::vector<Transport*>& by_rank) : by_rank_(by_rank) {}
+    template <std::size_t count>
+    Routes(const std::array<Transport*, count>& by_rank) : by_rank_(by_rank) {}
+    /// The ranks `local` of one host, which rise and of which one is `self`, reach one another by
+    /// `within`; all others are reached by `beyond`, as are those where `within` is null.
+    Routes(Rank self, Ranks local, Transport* within, Transport* beyond)
+        : self_(self), local_(local), ends_{local.size() > 1 ? within : nullptr, beyond} {}
+
+    /// Returns null for the own rank, and for one that no transport reaches.
+    Transport* operator[](Rank rank) const {
+        if (!by_rank_.empty()) {
+            return by_rank_[static_cast<std::size_t>(rank)];
+        }
+        const auto [within, beyond] = ends_;
+        return rank == self_                                ? nullptr
+               : within != nullptr && local_.contains(rank) ? within
+                                                            : beyond;
+    }
+
+    /// Returns all transports that reach somebody, and nulls. Valid as long as this object.
+    std::span<Transport* const> all() const { return by_rank_.empty() ? ends_ : by_rank_; }
+
+  private:
+    std::span<Transport* const> by_rank_; ///< Empty: what follows tells.
+    Rank self_ = kNoRank;
+    Ranks local_;
+    std::array<Transport*, 2> ends_ = {};
+};
 
 } // namespace ucg::transport

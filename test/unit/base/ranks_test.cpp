@@ -17,6 +17,17 @@ TEST_CASE("base: ranks are those of a list, or consecutive", "[base][ranks]") {
     CHECK(three.back() == 7);
 }
 
+TEST_CASE("base: a rank is found among ranks that rise", "[base][ranks]") {
+    const std::vector<Rank> list = {3, 7, 9};
+    const Ranks listed = list;
+    const Ranks consecutive = Ranks::consecutive(5, 3);
+    for (Rank rank = 0; rank < 12; ++rank) {
+        CHECK(listed.contains(rank) == (rank == 3 || rank == 7 || rank == 9));
+        CHECK(consecutive.contains(rank) == (rank >= 5 && rank <= 7));
+        CHECK_FALSE(Ranks().contains(rank));
+    }
+}
+
 TEST_CASE("base: no ranks", "[base][ranks]") {
     CHECK(Ranks().empty());
     CHECK(Ranks::consecutive(4, 0).begin() == Ranks::consecutive(4, 0).end());

@@ -47,6 +47,29 @@ TEST_CASE("ucx matching: a fifo gives back by key, in order among equals", "[ucx
     CHECK(fifo.empty());
 }
 
+TEST_CASE("ucx matching: a member is a peer, and then the link to it", "[ucx]") {
+    Fixture fixture;
+    Member member;
+    CHECK(member.peer() == nullptr);
+    CHECK(member.link() == nullptr);
+    member.set(fixture.link.peer);
+    CHECK(member.peer() == &fixture.link.peer);
+    CHECK(member.link() == nullptr);
+    member.set(fixture.link);
+    CHECK(member.peer() == &fixture.link.peer);
+    CHECK(member.link() == &fixture.link);
+    static_assert(sizeof(Member) == 8);
+}
+
+TEST_CASE("ucx matching: each process has its number for a group, equal ones or not", "[ucx]") {
+    const GroupIds equal(std::vector<std::uint32_t>{7, 7, 7});
+    const GroupIds other(std::vector<std::uint32_t>{7, 7, 8});
+    for (Rank rank = 0; rank < 3; ++rank) {
+        CHECK(equal[rank] == 7);
+        CHECK(other[rank] == (rank == 2 ? 8 : 7));
+    }
+}
+
 TEST_CASE("ucx matching: credits are counted, not carried", "[ucx]") {
     Fixture at;
     CHECK(at.link.has_credit(16, 16));

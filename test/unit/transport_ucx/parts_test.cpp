@@ -28,9 +28,9 @@ Group pair_with(Peer& peer, std::uint32_t id) {
     Group group;
     group.id = id;
     group.self = 0;
-    group.ids = {id, 7};
-    group.peers = {nullptr, &peer};
-    group.links.resize(2);
+    group.ids = GroupIds(std::vector<std::uint32_t>{id, 7});
+    group.members.resize(2);
+    group.members[1].set(peer);
     return group;
 }
 
@@ -121,6 +121,8 @@ TEST_CASE("ucx: a group gets what came before it, but for what fits no link", "[
     CHECK(groups.find(5) == nullptr);
     Link& link = link_to(group, 1);
     CHECK(peer.links == std::vector<Link*>{&link});
+    CHECK(&link_to(group, 1) == &link);
+    CHECK(link.group_there == 7);
     Early* held = link.early.pop();
     REQUIRE(held != nullptr);
     CHECK(held->bytes == sizeof(word));
@@ -137,18 +139,24 @@ TEST_CASE("ucx: of an abandoned group that has ended, its peers are kept", "[ucx
     EarlyArrivals early(nullptr);
     GroupTable groups(early);
     Peer peer;
-    Group group = pair_with(peer, 4);
-    groups.add(group);
-    CHECK(receiver_of(group, from_peer(4)) == &link_to(group, 1));
-    group.abandoned = true;
-    groups.note_abandoned(group);
-    CHECK(receiver_of(group, from_peer(4)) == nullptr);
-    groups.remove(group);
-    groups.keep_peers(group);
+    {
+        Group group = pair_with(peer, 4);
+        groups.add(group);
+        CHECK(receiver_of(group, from_peer(4)) == &link_to(group, 1));
+        group.abandoned = true;
+        groups.note_abandoned(group);
+        CHECK(receiver_of(group, from_peer(4)) == nullptr);
+        groups.remove(group);
+        groups.keep_peers(group);
+    }
     const Group* ended = groups.find_abandoned(4);
     REQUIRE(ended != nullptr);
-    CHECK(ended->peers == std::vector<Peer*>{nullptr, &peer});
-    CHECK(ended->ids == std::vector<std::uint32_t>{4, 7});
+    REQUIRE(ended->members.size() == 2);
+    CHECK(ended->members[0].peer() == nullptr);
+    CHECK(ended->members[1].peer() == &peer);
+    CHECK(ended->members[1].link() == nullptr); // It has ended with the group.
+    CHECK(ended->ids[0] == 4);
+    CHECK(ended->ids[1] == 7);
     CHECK(groups.find_abandoned(5) == nullptr);
 }
 

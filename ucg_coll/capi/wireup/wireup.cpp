@@ -96,7 +96,6 @@ class Wireup {
                 return status;
             }
         }
-        route();
         shared_memory_.remember_options();
         make_group(group_);
         return {};
@@ -154,17 +153,6 @@ class Wireup {
             log(LogLevel::warn, "{}: {}. All ranks do without this schedule", context_.name(),
                 verdict.reason);
         }
-    }
-
-    /// Sets by which transport each rank is reached.
-    void route() {
-        group_.routes.assign(peers_.count(), group_.ucx.get());
-        if (group_.shm != nullptr) {
-            for (const Rank local : group_.local_ranks(peers_.rank())) {
-                group_.routes[static_cast<std::size_t>(local)] = group_.shm.get();
-            }
-        }
-        group_.routes[static_cast<std::size_t>(peers_.rank())] = nullptr;
     }
 
     Context& context_;

@@ -38,7 +38,6 @@ struct WiredGroup {
     bool kernel_copies = false;
     std::unique_ptr<transport::ShmTransport> shm; ///< Null: not used.
     std::unique_ptr<transport::Transport> ucx;    ///< Null: not used.
-    std::vector<transport::Transport*> routes;    ///< Index: rank.
 
     bool several_hosts() const { return placement.host_count() > 1; }
     /// Returns the ranks on the host of this one, itself among them.

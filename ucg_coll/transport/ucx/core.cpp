@@ -21,7 +21,7 @@ void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> list
                  const Status& why) {
     for (const std::unique_ptr<Link>& link : group.links) {
         for (Fifo<Message> Link::*list : lists) {
-            while (Message* message = link ? (*link.*list).pop() : nullptr) {
+            while (Message* message = (*link.*list).pop()) {
                 group.complete(*message, why);
             }
         }
@@ -239,9 +239,9 @@ Status Core::add(Group& group, Rank rank, std::string_view address) {
 }
 
 void Core::add(Group& group, Rank rank, Peer& peer) {
-    Peer*& slot = group.peers[static_cast<std::size_t>(rank)];
-    UCG_ASSERT(slot == nullptr && rank != group.self);
-    slot = &peer;
+    Member& member = group.members[static_cast<std::size_t>(rank)];
+    UCG_ASSERT(member.peer() == nullptr && rank != group.self);
+    member.set(peer);
     ++peer.groups;
 }
 
@@ -260,21 +260,19 @@ Status Core::attach(Group& group) {
 /// Releases what has come for receives that will not be posted.
 void Core::discard_early(const Group& group) {
     for (const std::unique_ptr<Link>& link : group.links) {
-        if (link) {
-            early_.discard(link->early);
-        }
+        early_.discard(link->early);
     }
 }
 
 void Core::release_peers(Group& group) {
-    for (Peer* peer : group.peers) {
-        if (peer != nullptr) {
+    for (const Member& member : group.members) {
+        if (Peer* const peer = member.peer()) {
             --peer->groups;
             peers_.note_departed(*peer);
             forget_if_unused(*peer);
         }
     }
-    group.peers.clear();
+    group.members.clear();
 }
 
 /// Waits, in bounded time, until UCX holds no message of the group. Returns whether it holds none.
@@ -311,9 +309,7 @@ void Core::detach(Group& group) {
     end_waiting(group, {&Link::unsent, &Link::held}, ended);
     discard_early(group);
     for (const std::unique_ptr<Link>& link : group.links) {
-        if (link) {
-            std::erase(link->peer.links, link.get());
-        }
+        std::erase(link->peer.links, link.get());
     }
     groups_.remove(group);
     if (group.abandoned) {

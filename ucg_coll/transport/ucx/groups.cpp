@@ -10,16 +10,17 @@
 namespace ucg::transport::ucx {
 
 Link& link_to(Group& group, Rank rank) {
-    std::unique_ptr<Link>& slot = group.links[static_cast<std::size_t>(rank)];
-    if (!slot) {
-        Peer* peer = group.peers[static_cast<std::size_t>(rank)];
-        UCG_ASSERT(peer != nullptr);
-        auto made =
-            std::make_unique<Link>(group, rank, group.ids[static_cast<std::size_t>(rank)], *peer);
-        peer->links.push_back(made.get());
-        slot = std::move(made);
+    Member& member = group.members[static_cast<std::size_t>(rank)];
+    if (Link* const used = member.link()) {
+        return *used;
     }
-    return *slot;
+    Peer* const peer = member.peer();
+    UCG_ASSERT(peer != nullptr);
+    group.links.push_back(std::make_unique<Link>(group, rank, group.ids[rank], *peer));
+    Link& made = *group.links.back();
+    peer->links.push_back(&made);
+    member.set(made);
+    return made;
 }
 
 Link* receiver_of(Group& group, const Envelope& envelope) {
@@ -27,7 +28,7 @@ Link* receiver_of(Group& group, const Envelope& envelope) {
         return nullptr;
     }
     const auto source = static_cast<std::size_t>(envelope.source);
-    if (source >= group.peers.size() || group.peers[source] == nullptr) {
+    if (source >= group.members.size() || group.members[source].peer() == nullptr) {
         log(LogLevel::warn, "ucx: a message for group {} from rank {}, which it does not serve",
             group.id, envelope.source);
         return nullptr;
@@ -93,9 +94,12 @@ void GroupTable::discard_orphans() {
 
 void GroupTable::keep_peers(Group& group) {
     if (const auto found = abandoned_.find(group.id); found != abandoned_.end()) {
+        for (const std::unique_ptr<Link>& link : group.links) { // They end with the group.
+            group.members[static_cast<std::size_t>(link->rank)].set(link->peer);
+        }
         found->second.self = group.self;
         found->second.ids = std::move(group.ids);
-        found->second.peers = std::move(group.peers);
+        found->second.members = std::move(group.members);
     }
 }
 

@@ -63,7 +63,7 @@ class GroupTable {
     /// be peers that have not heard of its end.
     void keep_peers(Group& group);
     /// Returns what is left of a group that was abandoned and has ended: its `self`, `ids` and
-    /// `peers`. Null if there is no such group. REQUIRES: find() does not have the id.
+    /// `members`. Null if there is no such group. REQUIRES: find() does not have the id.
     const Group* find_abandoned(std::uint32_t id) const;
 
   private:

@@ -142,23 +142,22 @@ void LongMessages::arrive(Link& from, const LongHeader& header, std::span<const 
 
 void LongMessages::decline(const Group& group, const Envelope& request) {
     const auto source = static_cast<std::size_t>(request.source);
-    if (request.kind != Kind::request_to_send || source >= group.peers.size() ||
-        group.peers[source] == nullptr) {
+    Peer* const sender = source < group.members.size() ? group.members[source].peer() : nullptr;
+    if (request.kind != Kind::request_to_send || sender == nullptr) {
         return;
     }
     LongHeader answer;
     answer.envelope = request;
-    answer.envelope.group = group.ids[source];
+    answer.envelope.group = group.ids[request.source];
     answer.envelope.source = group.self;
     answer.envelope.released = 0;
     answer.envelope.kind = Kind::declined;
-    say_later(*group.peers[source], answer);
+    say_later(*sender, answer);
 }
 
 void LongMessages::decline_early(const Group& group) {
     for (const std::unique_ptr<Link>& link : group.links) {
-        for (const Early* early = link ? link->early.front() : nullptr; early != nullptr;
-             early = early->next) {
+        for (const Early* early = link->early.front(); early != nullptr; early = early->next) {
             decline(group, early->envelope);
         }
     }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -219,13 +220,56 @@ struct Link {
     bool credit_due = false; ///< It is in the list of links that owe a credit message.
 };
 
+/// A rank of a group: not served, or a process, or, from its first use on, the link to it, which
+/// names the process. In one word: all groups of a process together have many ranks.
+class Member {
+  public:
+    void set(Peer& peer) { word_ = reinterpret_cast<std::uintptr_t>(&peer); }
+    void set(Link& link) { word_ = reinterpret_cast<std::uintptr_t>(&link) | kIsLink; }
+
+    /// Returns null where there is no link yet.
+    Link* link() const {
+        return (word_ & kIsLink) == 0 ? nullptr : reinterpret_cast<Link*>(word_ - kIsLink);
+    }
+    /// Returns null where the rank is not served.
+    Peer* peer() const {
+        const Link* const used = link();
+        return used == nullptr ? reinterpret_cast<Peer*>(word_) : &used->peer;
+    }
+
+  private:
+    static constexpr std::uintptr_t kIsLink = 1; ///< No Link or Peer begins at an odd address.
+
+    std::uintptr_t word_ = 0;
+};
+
+/// By rank: the number by which the rank's process knows a group. Where processes have made as many
+/// groups each, their numbers are the same, and are kept once.
+class GroupIds {
+  public:
+    GroupIds() = default;
+    explicit GroupIds(std::span<const std::uint32_t> ids) : first_(ids.front()) {
+        if (std::adjacent_find(ids.begin(), ids.end(), std::not_equal_to<>()) != ids.end()) {
+            each_.assign(ids.begin(), ids.end());
+        }
+    }
+
+    std::uint32_t operator[](Rank rank) const {
+        return each_.empty() ? first_ : each_[static_cast<std::size_t>(rank)];
+    }
+
+  private:
+    std::uint32_t first_ = 0;
+    std::vector<std::uint32_t> each_; ///< Empty where all are like the first.
+};
+
 /// One group's state in this process.
 struct Group {
     std::uint32_t id = 0; ///< This process's number for it; each has its own.
     Rank self = kNoRank;
-    std::vector<std::uint32_t> ids; ///< Index: rank; the number that its process has for it.
-    std::vector<Peer*> peers;       ///< Index: rank; null where not served.
-    std::vector<std::unique_ptr<Link>> links; ///< Index: rank; null until used.
+    GroupIds ids;
+    std::vector<Member> members;              ///< Index: rank.
+    std::vector<std::unique_ptr<Link>> links; ///< All that there are, in order of first use.
     std::uint64_t in_flight = 0;              ///< Messages that UCP holds.
     unsigned completed = 0;                   ///< Messages that ended since the last progress().
     bool abandoned = false;                   ///< Nothing is sent or received any more.

@@ -31,8 +31,7 @@ class UcxGroup final : public NetworkGroup {
     UcxGroup(Core& core, Rank self, std::size_t ranks)
         : core_(core), group_(std::make_unique<Group>()) {
         group_->self = self;
-        group_->peers.assign(ranks, nullptr);
-        group_->links.resize(ranks);
+        group_->members.resize(ranks);
     }
     ~UcxGroup() override {
         if (group_ != nullptr) {
@@ -60,9 +59,9 @@ class UcxGroup final : public NetworkGroup {
         return std::unique_ptr<Transport>(std::move(*made));
     }
     Result<std::unique_ptr<UcxTransport>> make(std::span<const std::uint32_t> group_ids) {
-        UCG_ASSERT(group_ids.size() == group_->peers.size());
+        UCG_ASSERT(group_ids.size() == group_->members.size());
         group_->id = group_ids[static_cast<std::size_t>(group_->self)];
-        group_->ids.assign(group_ids.begin(), group_ids.end());
+        group_->ids = GroupIds(group_ids);
         std::unique_ptr<UcxTransport> made(new UcxTransport(core_, std::move(group_)));
         const std::lock_guard lock(core_.mutex());
         if (Status status = core_.attach(*made->group_); !status.ok()) {
