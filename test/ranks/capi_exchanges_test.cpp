@@ -254,6 +254,8 @@ namespace {
 /// Exchanges of a group over UCX, and bytes that a rank tells in it where all know one another.
 constexpr int kOfStrangers = 4;
 constexpr int kOfAcquaintances = 3;
+/// The table in ucg_coll/capi/README.md has these sizes.
+static_assert(sizeof(ucg::capi::NetworkEnd) == 88 && sizeof(ucg::capi::ShmOffer) == 136);
 constexpr std::size_t kBytesOfAcquaintances =
     sizeof(ucg::capi::Hello) + sizeof(ucg::capi::NetworkEnd) + sizeof(std::uint32_t);
 
