@@ -94,7 +94,8 @@ class SearchCommand final : public Command {
             return status;
         }
         sim::Options options;
-        const plan::Facts facts = profile_.facts(*placement, *profile);
+        const plan::Facts facts =
+            plan::facts_for(profile_.facts(*placement, *profile), asked.collective);
         prices_.apply(facts, options);
         if (Status status = sim::check(options, asked.rank_count); !status.ok()) {
             return status;

@@ -82,8 +82,9 @@ Result<double> simulated_ns(const plan::Facts& facts, const plan::Algorithm& row
 }
 
 /// Returns the cells of the rows for one collective and length.
-Result<std::vector<AgreementCell>> cells_of(const plan::Facts& facts, Collective collective,
+Result<std::vector<AgreementCell>> cells_of(const plan::Facts& real, Collective collective,
                                             std::uint64_t total) {
+    const plan::Facts facts = plan::facts_for(real, collective);
     Question question = question_of(facts, collective, total);
     const graph::Request blocking = request_of(question, 0);
     const plan::Algorithm* const chosen = &plan::choose(facts, blocking);

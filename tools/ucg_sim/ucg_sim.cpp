@@ -137,7 +137,9 @@ class RunCommand {
         if (!network) {
             return network.status();
         }
-        const plan::Facts facts = profile_.facts(*placement, *profile, network->get());
+        const plan::Facts facts =
+            plan::facts_for(profile_.facts(*placement, *profile, network->get()),
+                            question_.question(*placement).collective);
         sim::Options options = options_;
         prices_.apply(facts, options);
         if (*network != nullptr && pricing_ == PricingKind::own) {

@@ -45,6 +45,7 @@ constexpr std::array kReasons = {
     Reason{"memory.caches.", "streaming_per_byte_ns", kNeedsNearPeer},
     Reason{"memory.caches.", "", "needs longer vectors than it may take"},
     Reason{"memory.reduce", "", "needs longer vectors than it may take"},
+    Reason{"memory.cma", "one_way_bytes_min", "known by processor; no command measures it"},
     Reason{"memory.cma", "", "the kernel permits no such copies here"},
     Reason{"memory.wake", "futex_across_ns", "needs a second CPU"},
     Reason{"compute", "", "follows from the L2, which was not measured"},

@@ -7,6 +7,7 @@
 // IEEE 754 rounds exactly.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
@@ -68,7 +69,11 @@ struct CmaModel {
     /// The length from which on messages on a host are copied that way where each rank has a
     /// processor, so that two ranks that copy in and out work at the same time.
     std::uint64_t bytes_min = 16 << 10;
-    bool measured = false; ///< Whether all but bytes_min was measured.
+    /// Replaces bytes_min, if it is greater, in collectives whose messages go one way: copying a
+    /// message in keeps no rank from copying another one out there, and its sender need not wait
+    /// for its receiver.
+    std::uint64_t one_way_bytes_min = 0;
+    bool measured = false; ///< Whether all but the two lengths was measured.
 
     bool operator==(const CmaModel&) const = default;
 };
@@ -150,6 +155,11 @@ struct MemoryModel {
     /// Returns the length from which on messages are copied once, by the kernel.
     std::uint64_t single_copy_bytes_min(double ranks_per_cpu) const {
         return ranks_per_cpu > 1 ? copies.oversubscribed_cma_bytes_min : cma.bytes_min;
+    }
+    /// Like single_copy_bytes_min(), in collectives whose messages go one way.
+    std::uint64_t one_way_copy_bytes_min(double ranks_per_cpu) const {
+        return ranks_per_cpu > 1 ? copies.oversubscribed_cma_bytes_min
+                                 : std::max(cma.bytes_min, cma.one_way_bytes_min);
     }
     /// Returns the length from which on messages in mapped buffers are copied once, without the
     /// kernel. Where ranks take turns on processors, the sender waits for a turn of the receiver's,

@@ -83,6 +83,7 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("per_byte_ns", memory.cma.per_byte_ns);
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
+    visitor.field("one_way_bytes_min", memory.cma.one_way_bytes_min);
     visitor.mark("measured", memory.cma.measured);
     visitor.table("memory.copies");
     visitor.field("mapped_bytes_min", memory.copies.mapped_bytes_min);

@@ -91,6 +91,7 @@ std::vector<transport::Message> message_slots(const Schedule& schedule,
             message.channel = planned.signals ? transport::kSignalChannel : transport::kDataChannel;
             message.plan = plan;
             message.direction = planned.outgoing ? Direction::send : Direction::recv;
+            message.one_way = graph::one_way(schedule.collective);
             message.sender_help = help[step.op + i];
             slots.insert(slots.end(), planned.mask + 1U, message);
         }

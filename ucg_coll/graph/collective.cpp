@@ -258,6 +258,10 @@ bool rooted(Collective collective) {
     }
 }
 
+bool one_way(Collective collective) {
+    return rooted(collective) || collective == Collective::scan || collective == Collective::exscan;
+}
+
 bool has_in_place(Collective collective) {
     switch (collective) {
     case Collective::barrier:

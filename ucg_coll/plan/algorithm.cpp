@@ -65,7 +65,8 @@ price::Surroundings surroundings(const Facts& facts, Rank link_sharers) {
     return {.buffers_mapped = facts.shared.buffers_mapped,
             .ranks_per_cpu = facts.ranks_per_cpu,
             .link_sharers = link_sharers,
-            .one_pair = facts.placement.rank_count() == 2};
+            .one_pair = facts.placement.rank_count() == 2,
+            .one_way = facts.one_way};
 }
 
 topo::Placement reproducible_placement(Rank rank_count) {
@@ -74,10 +75,17 @@ topo::Placement reproducible_placement(Rank rank_count) {
 
 Facts facts_for(const Facts& facts, const graph::Request& request) {
     if (facts.reproducible == nullptr || !graph::reduces(request.collective)) {
-        return facts;
+        return facts_for(facts, request.collective);
     }
-    return {
+    const Facts reproducible = {
         *facts.reproducible, cost::default_profile(), {}, 1, facts.reproducible, nullptr, nullptr};
+    return facts_for(reproducible, request.collective);
+}
+
+Facts facts_for(const Facts& facts, graph::Collective collective) {
+    Facts planned = facts;
+    planned.one_way = graph::one_way(collective);
+    return planned;
 }
 
 std::uint64_t uniform_bytes(const graph::Request& request) {

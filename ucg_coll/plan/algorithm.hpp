@@ -77,6 +77,7 @@ struct Facts {
     const Network* network = nullptr;
     /// If not null, the phases of an alltoall on these hosts, loaded from a file.
     const LoadedSchedule* loaded = nullptr;
+    bool one_way = false; ///< Of the collective that is planned; set by facts_for().
 };
 
 /// Returns what the facts say about the surroundings of a message, on which its price depends.
@@ -90,6 +91,8 @@ topo::Placement reproducible_placement(Rank rank_count);
 /// Returns the facts by which a request is planned: the given ones, or, for a reduction that has to
 /// be reproducible, those that Facts::reproducible describes.
 Facts facts_for(const Facts& facts, const graph::Request& request);
+/// Like the above, for any request for the collective that need not be reproducible.
+Facts facts_for(const Facts& facts, graph::Collective collective);
 
 /// Returns the length of a request that all ranks know alike, in bytes: `bytes`; for alltoallv the
 /// mean block on which ranks have agreed; for allgatherv and reduce_scatter the sum of

@@ -12,7 +12,8 @@ namespace {
 cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distance,
                              const Surroundings& around) {
     cost::CmaModel model = profile.memory.cma;
-    model.bytes_min = profile.memory.single_copy_bytes_min(around.ranks_per_cpu);
+    model.bytes_min = around.one_way ? profile.memory.one_way_copy_bytes_min(around.ranks_per_cpu)
+                                     : profile.memory.single_copy_bytes_min(around.ranks_per_cpu);
     if (distance == topo::Distance::network) {
         model.permitted = false;
     } else if (around.buffers_mapped) {

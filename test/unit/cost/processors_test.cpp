@@ -81,6 +81,9 @@ TEST_CASE("cost: what decides how messages are copied depends on shared processo
     CHECK(near_read_ns(memory) < 2 * memory.level(topo::Distance::numa).latency_ns);
     CHECK(memory.single_copy_bytes_min(1) == memory.cma.bytes_min);
     CHECK(memory.single_copy_bytes_min(0.5) == memory.cma.bytes_min);
+    CHECK(memory.one_way_copy_bytes_min(1) ==
+          std::max(memory.cma.bytes_min, memory.cma.one_way_bytes_min));
+    CHECK(memory.one_way_copy_bytes_min(2) == memory.copies.oversubscribed_cma_bytes_min);
     CHECK(memory.single_copy_bytes_min(1.5) == memory.copies.oversubscribed_cma_bytes_min);
     CHECK(memory.ring_bytes(1) == memory.copies.ring_bytes);
     CHECK(memory.ring_bytes(2) == memory.copies.oversubscribed_ring_bytes);

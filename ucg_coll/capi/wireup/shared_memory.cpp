@@ -130,6 +130,9 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     options.single_copy_bytes_min = memory.cma.permitted
                                         ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
                                         : ~std::uint64_t{0};
+    options.one_way_copy_bytes_min = memory.cma.permitted
+                                         ? memory.one_way_copy_bytes_min(group_.ranks_per_cpu)
+                                         : ~std::uint64_t{0};
     if (memory.cma.permitted) {
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
     }

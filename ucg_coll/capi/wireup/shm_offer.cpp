@@ -27,6 +27,7 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.host_bytes_max)
         .value(options.rings_at_first)
         .value(options.single_copy_bytes_min)
+        .value(options.one_way_copy_bytes_min)
         .value(options.far_copy_bytes_min)
         .value(options.near_ns)
         .value(options.mapped_copy_bytes_min)

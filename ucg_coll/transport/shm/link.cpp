@@ -30,8 +30,10 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
         return message.bytes >= limits_.mapped_bytes;
     }
     const bool far = message.bytes >= limits_.far_bytes && ring_.receiver_far();
-    return (far || message.bytes >= limits_.private_bytes) && ring_.receiver_reads() &&
-           !ring_.declined() && readable_->has(message.data, message.bytes);
+    const std::uint64_t near_bytes =
+        message.one_way ? limits_.one_way_bytes : limits_.private_bytes;
+    return (far || message.bytes >= near_bytes) && ring_.receiver_reads() && !ring_.declined() &&
+           readable_->has(message.data, message.bytes);
 }
 
 /// Sends the next part of the message, or its RTS. At most one ring's worth at a time, so that a

@@ -26,13 +26,16 @@ namespace ucg::transport {
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< If it lies in the sender's segment.
     std::uint64_t private_bytes = ~std::uint64_t{0}; ///< If it lies elsewhere: by the kernel.
+    std::uint64_t one_way_bytes = ~std::uint64_t{0}; ///< As private_bytes, if it goes one way.
     std::uint64_t far_bytes = ~std::uint64_t{0};     ///< As private_bytes, for far cores.
     /// Two cores share a cache, and are not far, if a read of what the other one wrote takes less
     /// than this, in nanoseconds.
     std::uint32_t near_ns = 0;
     std::uint64_t cooperative_bytes = 0; ///< From this length on both ends copy the message.
 
-    std::uint64_t least() const { return std::min({mapped_bytes, private_bytes, far_bytes}); }
+    std::uint64_t least() const {
+        return std::min({mapped_bytes, private_bytes, one_way_bytes, far_bytes});
+    }
 };
 
 /// Where a ring is mapped here.

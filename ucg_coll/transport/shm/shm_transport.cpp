@@ -239,9 +239,12 @@ bool ShmTransport::open(std::uint32_t index) {
     // Where the distance decides nothing, no read is timed.
     const bool far_matters =
         reach.reads() && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
+                                     options_.single_copy_bytes_min,
+                                     options_.one_way_copy_bytes_min,
                                      far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
-                                     options_.near_ns, options_.cooperative_copy_bytes_min};
+                                     options_.near_ns,
+                                     options_.cooperative_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
