@@ -83,7 +83,7 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("per_byte_ns", memory.cma.per_byte_ns);
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
-    visitor.field("one_way_bytes_min", memory.cma.one_way_bytes_min);
+    visitor.later_field("one_way_bytes_min", memory.cma.one_way_bytes_min);
     visitor.mark("measured", memory.cma.measured);
     visitor.table("memory.copies");
     visitor.field("mapped_bytes_min", memory.copies.mapped_bytes_min);
@@ -161,6 +161,7 @@ class Printer {
         UCG_ASSERT(value <= INT64_MAX);
         print("{} = {}\n", key, value);
     }
+    void later_field(std::string_view key, std::uint64_t value) { field(key, value); }
     void field(std::string_view key, bool value) { print("{} = {}\n", key, value); }
     void mark(std::string_view key, bool value) { field(key, value); }
 
@@ -183,6 +184,7 @@ class Lister {
     void field(std::string_view key, std::uint64_t value) {
         add(key, static_cast<double>(value), Unit::bytes);
     }
+    void later_field(std::string_view key, std::uint64_t value) { field(key, value); }
     void field(std::string_view key, bool value) { add(key, value ? 1 : 0, Unit::truth); }
     void mark(std::string_view /*key*/, bool /*value*/) {}
 
@@ -260,6 +262,13 @@ class Reader {
                 return;
             }
             value = static_cast<std::uint64_t>(*number);
+        }
+    }
+
+    // A field that its table has not always had: files that were written before lack it.
+    void later_field(std::string_view key, std::uint64_t& value) {
+        if (find(key) != nullptr) {
+            field(key, value);
         }
     }
 

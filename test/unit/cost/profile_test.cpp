@@ -171,7 +171,7 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
     INFO(some.status().message());
     REQUIRE(some.ok());
     Profile expected = default_profile();
-    expected.memory.cma = {false, 1, 2.5, 3, 4096, true};
+    expected.memory.cma = {false, 1, 2.5, 3, 4096, 0, true};
     CHECK(*some == expected);
 
     const Result<Profile> network = parse_toml("version = 1\n"

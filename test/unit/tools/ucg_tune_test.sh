@@ -189,7 +189,8 @@ for path, figure in known.items():
     assert (figure["origin"] == "fitted") == ("error_per_cent" in figure), path
     assert figure.get("error_per_cent", 0) >= 0, path
 apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted",
-         "mapped_bytes_min", "oversubscribed_ring_bytes", "oversubscribed_cma_bytes_min")
+         "mapped_bytes_min", "oversubscribed_ring_bytes", "oversubscribed_cma_bytes_min",
+         "one_way_bytes_min")
 # A virtual machine's CPUs may be apart, or move, and not come together before the end.
 moved = any("farther apart" in note for note in report["notes"])
 if moved:
