@@ -29,8 +29,10 @@ CostsReport::CostsReport(const capi::Config& config)
     if (config.cma_bytes_min() != 0) {
         profile_.profile.memory.copies.oversubscribed_cma_bytes_min = config.cma_bytes_min();
         profile_.profile.memory.far_copies.cma_bytes_min = config.cma_bytes_min();
-        oversubscribed_origin_ = far_origin_ = "UCG_CMA";
+        profile_.profile.memory.cma.one_way_bytes_min = config.cma_bytes_min();
+        oversubscribed_origin_ = far_origin_ = one_way_origin_ = "UCG_CMA";
     } else {
+        one_way_origin_ = origin(false); // No command measures it.
         far_origin_ = origin(profile_.profile.memory.far_copies.measured);
         capi::take_seen(profile_.profile.memory, copies_.bytes_min);
         oversubscribed_origin_ = origin(profile_.profile.memory.copies.oversubscribed_measured);
@@ -68,18 +70,24 @@ std::string CostsReport::messages() const {
                              others.empty() ? "" : fmt::format("; {} ({})", built_in_, others));
 }
 
+std::uint64_t CostsReport::one_way_bytes_min() const {
+    return std::max(copies_.bytes_min, profile_.profile.memory.cma.one_way_bytes_min);
+}
+
 std::string CostsReport::copies() const {
     constexpr double kRanksPerCpu = 2; // Any number above one.
     const cost::MemoryModel& memory = profile_.profile.memory;
     return fmt::format(
         "  single copies  {} ({})\n"
         "                 {} between cores that share no cache ({})\n"
+        "                 {} in collectives whose messages go one way ({})\n"
         "                 {} where ranks share processors ({})\n"
         "  in segments    {} ({}), {} where ranks share processors, by both ends {} ({})\n"
         "  rings          {} ({}), {} where ranks share processors ({})\n"
         "  flag slots     {} shares each ({}), {} where ranks share processors\n",
         length(copies_.bytes_min), copies_.origin,
         length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
+        length(one_way_bytes_min()), one_way_origin_,
         length(memory.copies.oversubscribed_cma_bytes_min), oversubscribed_origin_,
         length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
         length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.cooperative.bytes_min),
@@ -136,6 +144,7 @@ nlohmann::ordered_json CostsReport::json() const {
         {"single_copy_bytes_min", copies_.bytes_min},
         {"single_copy_origin", copies_.origin},
         {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
+        {"one_way_single_copy_bytes_min", one_way_bytes_min()},
         {"oversubscribed_single_copy_bytes_min", memory.copies.oversubscribed_cma_bytes_min},
         {"flag_slot_depth", transport::flag_slot_depth(memory.flag_slots.depth)},
         {"complaint", profile_.complaint},

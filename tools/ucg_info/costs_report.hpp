@@ -24,6 +24,7 @@ class CostsReport {
     const char* origin(bool measured) const;
     std::string looked_for() const;
     std::string messages() const;
+    std::uint64_t one_way_bytes_min() const;
     std::string copies() const;
 
     Status status_;
@@ -31,6 +32,7 @@ class CostsReport {
     capi::SingleCopies copies_;
     std::string far_origin_;            ///< Origin of the threshold between far cores.
     std::string oversubscribed_origin_; ///< The same where ranks share processors.
+    std::string one_way_origin_;        ///< The same where messages go one way.
     std::string processor_;
     std::string built_in_; ///< Which costs are built in, for which processors.
 };
