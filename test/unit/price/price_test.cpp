@@ -84,6 +84,20 @@ TEST_CASE("price: buffers that peers have mapped need no system call", "[price]"
     CHECK(cost::overwrite_ns(profile().memory, bytes_min) >= profile().memory.wake.yield_switch_ns);
 }
 
+TEST_CASE("price: what goes one way is copied once from a length of its own on", "[price]") {
+    cost::Profile costs = profile();
+    costs.memory.cma.bytes_min = 8 << 10;
+    costs.memory.cma.one_way_bytes_min = 48 << 10;
+    const auto between = [&](const price::Surroundings& around) {
+        return Messages(costs, topo::Distance::cache, around);
+    };
+    CHECK(between({}).copied_once(16 << 10));
+    CHECK_FALSE(between({.one_way = true}).copied_once(16 << 10));
+    CHECK(between({.one_way = true}).copied_once(48 << 10));
+    costs.memory.cma.one_way_bytes_min = 0;
+    CHECK(between({.one_way = true}).copied_once(8 << 10));
+}
+
 TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {
     const Messages pair(profile(), topo::Distance::host,
                         {.buffers_mapped = true, .one_pair = true});
