@@ -288,7 +288,9 @@ class Probe {
     }
 
     /// Other cores, and other guests of the host, use the last cache, too. What a core finds for
-    /// itself counts as its capacity, and half of that as the part that is fast.
+    /// itself counts as its capacity, and half of that as the part that is fast, but no more than a
+    /// few times the L2: in a cache of hundreds of MiB, what calls touch is copied at other rates
+    /// than half of the whole would be.
     Status learn_usable_part() {
         const std::vector<std::uint64_t> sets =
             sets_between(2 * capacity(cost::Cache::l2), std::min(l3_bytes_, room()));
@@ -306,7 +308,8 @@ class Probe {
             return {}; // Longer sets might have shown more.
         }
         capacity(cost::Cache::l3) = part;
-        capacity(cost::Cache::l3_part) = part / 2;
+        constexpr std::uint64_t kTimesL2 = 16;
+        capacity(cost::Cache::l3_part) = std::min(part / 2, kTimesL2 * capacity(cost::Cache::l2));
         for (const cost::Cache cache : {cost::Cache::l3, cost::Cache::l3_part}) {
             run_.derived(table_of(cache), "capacity_bytes");
         }
