@@ -175,14 +175,13 @@ struct MemoryModel {
         return levels[static_cast<std::size_t>(distance)];
     }
     const CacheRates& cache(Cache cache) const { return caches[static_cast<std::size_t>(cache)]; }
-    /// Returns the rates of the innermost cache that holds so many bytes.
-    const CacheRates& cache_for(std::uint64_t working_set_bytes) const;
-    /// Like cache_for(), but where ranks take turns on processors. These then work all the time,
+    /// Returns the rates at which a core works on so many bytes again and again: those of the
+    /// innermost cache that holds them, or where a cache holds some of them, rates between its own
+    /// and those of the next.
+    CacheRates rates_for(std::uint64_t working_set_bytes) const;
+    /// Like rates_for(), but where ranks take turns on processors. These then work all the time,
     /// each on the bytes of several ranks, and none of them has a part of the L3 for itself.
-    const CacheRates& oversubscribed_cache_for(std::uint64_t working_set_bytes) const {
-        const CacheRates& rates = cache_for(working_set_bytes);
-        return &rates == &cache(Cache::l3_part) ? cache(Cache::l3) : rates;
-    }
+    CacheRates oversubscribed_rates_for(std::uint64_t working_set_bytes) const;
 
     bool operator==(const MemoryModel&) const = default;
 };

@@ -127,7 +127,7 @@ double Messages::single_copy_ns(std::uint64_t bytes, Source source,
 }
 
 double Messages::single_copy_ns(std::uint64_t bytes, Source source) const {
-    return single_copy_ns(bytes, source, profile_->memory.cache_for(working_set_bytes(bytes)));
+    return single_copy_ns(bytes, source, profile_->memory.rates_for(working_set_bytes(bytes)));
 }
 
 double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
@@ -164,7 +164,7 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
                 .fill_ns = length * std::min(fill_per_byte_ns_, gap_per_byte_ns),
                 .drain_ns = length * std::min(read_per_byte_ns_, gap_per_byte_ns)};
     }
-    const cost::CacheRates& there = profile_->memory.cache_for(working_set_bytes(bytes));
+    const cost::CacheRates there = profile_->memory.rates_for(working_set_bytes(bytes));
     return {.terms = terms(0),
             .copy_ns = single_copy_ns(bytes, source, there),
             .by_both = copied_by_both(bytes),

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
@@ -91,6 +92,11 @@ class Messages {
     /// Returns whether a message of that length is copied once.
     bool copied_once(std::uint64_t bytes) const {
         return copies_.permitted && bytes >= copies_.bytes_min;
+    }
+    /// Returns the length of the longest message that is not copied once.
+    std::uint64_t copied_twice_bytes_max() const {
+        return copies_.permitted ? std::max<std::uint64_t>(copies_.bytes_min, 1) - 1
+                                 : std::numeric_limits<std::uint64_t>::max();
     }
     /// Returns whether the sender of such a message may copy a part of it. Where ranks take turns
     /// on processors it may not, as the sender then has no processor to copy with.

@@ -21,14 +21,14 @@ double copy_ns(const cost::Profile& profile, std::uint64_t bytes, const cost::Ca
 }
 
 double copy_ns(const cost::Profile& profile, std::uint64_t bytes) {
-    return copy_ns(profile, bytes, profile.memory.cache_for(touched_by_copy(bytes)));
+    return copy_ns(profile, bytes, profile.memory.rates_for(touched_by_copy(bytes)));
 }
 
 double publish_ns(const cost::MemoryModel& memory, std::uint64_t bytes,
                   std::uint64_t working_set_bytes) {
     return std::max(cost::overwrite_ns(memory, bytes),
                     static_cast<double>(bytes) *
-                        memory.cache_for(working_set_bytes).copy_per_byte_ns);
+                        memory.rates_for(working_set_bytes).copy_per_byte_ns);
 }
 
 cost::MemoryLevel own_buffers(const cost::MemoryLevel& staging_buffers,
@@ -54,9 +54,19 @@ double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t 
                             there.reduce_target_per_byte_ns);
 }
 
+double reduce_segment_ns(const cost::Profile& profile, unsigned operands, unsigned passing,
+                         std::uint64_t bytes, const cost::CacheRates& there) {
+    const double passing_per_byte_ns =
+        std::min(there.reduce_operand_per_byte_ns,
+                 profile.memory.rates_for(touched_by_copy(bytes)).reduce_operand_per_byte_ns);
+    return combining_ns(profile, operands, bytes,
+                        (operands - passing) * there.reduce_operand_per_byte_ns +
+                            passing * passing_per_byte_ns + there.reduce_target_per_byte_ns);
+}
+
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes) {
     return reduce_ns(profile, operands, bytes,
-                     profile.memory.cache_for(touched_by_reduction(operands, bytes)));
+                     profile.memory.rates_for(touched_by_reduction(operands, bytes)));
 }
 
 double combine_arriving_ns(const cost::Profile& profile, const Arriving& arriving,
@@ -73,7 +83,7 @@ double combine_flag_slots_ns(const cost::Profile& profile, const cost::MemoryLev
     const unsigned flag_slots = operands - 1;
     const double read_per_byte_ns = flag_slots * level.per_byte_ns;
     return combine_arriving_ns(profile, {flag_slots, read_per_byte_ns, read_per_byte_ns}, bytes,
-                               profile.memory.cache_for(2 * bytes));
+                               profile.memory.rates_for(2 * bytes));
 }
 
 } // namespace ucg::price

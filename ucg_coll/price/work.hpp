@@ -43,6 +43,11 @@ double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t 
                  const cost::CacheRates& there);
 double reduce_ns(const cost::Profile& profile, unsigned operands, std::uint64_t bytes);
 
+/// Like reduce_ns() with `there`, for one of many segments: `passing` of the operands lie in
+/// scratch that all segments pass through, which caches hold when they do not hold the vectors.
+double reduce_segment_ns(const cost::Profile& profile, unsigned operands, unsigned passing,
+                         std::uint64_t bytes, const cost::CacheRates& there);
+
 /// Operands that come from other cores, each to be read once. Both costs are per byte of the
 /// result, for all operands together.
 struct Arriving {

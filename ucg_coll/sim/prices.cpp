@@ -105,14 +105,14 @@ price::MessagePrice message_price(const Network& network, topo::Distance distanc
 }
 
 double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
-                          std::uint64_t bytes, std::uint64_t touched_bytes) {
+                          std::uint64_t bytes, std::uint64_t touched_bytes, unsigned passing) {
     const auto* const levels = std::get_if<PerLevel>(&network);
     if (levels == nullptr || compute.profile == nullptr ||
         !levels->at(distance).combined_on_arrival(bytes)) {
-        return reduce_ns(compute, 2, bytes, touched_bytes);
+        return reduce_ns(compute, 2, bytes, touched_bytes, passing);
     }
     return levels->at(distance).combining_ns(bytes,
-                                             compute.profile->memory.cache_for(touched_bytes));
+                                             compute.profile->memory.rates_for(touched_bytes));
 }
 
 PerLevel::PerLevel(const cost::Profile& profile, const price::Surroundings& around) {
@@ -122,10 +122,10 @@ PerLevel::PerLevel(const cost::Profile& profile, const price::Surroundings& arou
 }
 
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
-                 std::uint64_t touched_bytes) {
+                 std::uint64_t touched_bytes, unsigned passing) {
     if (compute.profile != nullptr) {
-        return price::reduce_ns(*compute.profile, operands, bytes,
-                                compute.profile->memory.cache_for(touched_bytes));
+        return price::reduce_segment_ns(*compute.profile, operands, passing, bytes,
+                                        compute.profile->memory.rates_for(touched_bytes));
     }
     const double combinations = operands > 0 ? operands - 1 : 0;
     return compute.reduction_ns + combinations * compute.combine_ns +
@@ -136,7 +136,7 @@ double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
 double copy_ns(const Compute& compute, std::uint64_t bytes, std::uint64_t touched_bytes) {
     if (compute.profile != nullptr) {
         return price::copy_ns(*compute.profile, bytes,
-                              compute.profile->memory.cache_for(touched_bytes));
+                              compute.profile->memory.rates_for(touched_bytes));
     }
     return static_cast<double>(bytes) * compute.copy_ns_per_byte;
 }

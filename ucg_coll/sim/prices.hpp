@@ -57,17 +57,18 @@ struct Compute {
     bool operator==(const Compute&) const = default;
 };
 /// Returns the time of a reduction of `operands` slices of `bytes` each. A profile prices it by the
-/// cache that holds `touched_bytes`.
+/// caches that hold `touched_bytes`, except for `passing` operands: see price::reduce_segment_ns.
 double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes,
-                 std::uint64_t touched_bytes);
+                 std::uint64_t touched_bytes, unsigned passing = 0);
 inline double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t bytes) {
     return reduce_ns(compute, operands, bytes, price::touched_by_reduction(operands, bytes));
 }
 /// Returns what a reduction with one message of `bytes` from a rank at that distance adds to the
 /// message, which may be combined where it arrives. The other operand and the target are in the
-/// cache that holds `touched_bytes`.
+/// caches that hold `touched_bytes`; if `passing` is 1, the message comes to scratch that further
+/// ones pass through.
 double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
-                          std::uint64_t bytes, std::uint64_t touched_bytes);
+                          std::uint64_t bytes, std::uint64_t touched_bytes, unsigned passing);
 
 /// Returns the time of a copy of `bytes`. A profile prices it by the cache that holds
 /// `touched_bytes`.

@@ -186,14 +186,15 @@ double Run::reduction_ns(Rank rank, const RankState& state, const Step& step) co
         return combine_flag_slots_ns(options_.compute, options_.memory, placement_.widest_on_host(),
                                      step.count, bytes);
     }
-    const std::uint64_t touched =
-        touched_bytes(step, program(rank), bytes, buffers_[static_cast<std::size_t>(rank)]);
+    const OwnBuffers& own = buffers_[static_cast<std::size_t>(rank)];
+    const std::uint64_t touched = touched_bytes(step, program(rank), bytes, own);
+    const unsigned passing = passing_operands(step, program(rank), own);
     if (step.kind == StepKind::reduce_parts && step.count == 2) {
         const Rank peer = program(rank).messages[step.message].peer;
         return combine_message_ns(options_.network, options_.compute,
-                                  placement_.distance(peer, rank), bytes, touched);
+                                  placement_.distance(peer, rank), bytes, touched, passing);
     }
-    return reduce_ns(options_.compute, step.count, bytes, touched);
+    return reduce_ns(options_.compute, step.count, bytes, touched, passing);
 }
 
 void Run::compute(Rank rank, RankState& state, Activity::Kind kind, double own_ns) {

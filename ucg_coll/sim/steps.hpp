@@ -74,6 +74,20 @@ inline std::uint64_t touched_bytes(const graph::Step& step, const graph::Lowered
     return sum + input_bytes + output_bytes;
 }
 
+/// Returns how many operands of a reduction lie in scratch that all iterations of a repeat use, and
+/// that peers do not read.
+inline unsigned passing_operands(const graph::Step& step, const graph::LoweredSchedule& program,
+                                 const OwnBuffers& own) {
+    const auto operands = program.addresses_of(step).subspan(1);
+    const auto passes = [&](const graph::Address& address) {
+        return !address.of_peer && address.buffer == graph::BufferKind::scratch &&
+               (address.is_own_scratch() || !own.exposed);
+    };
+    return step.in_repeat
+               ? static_cast<unsigned>(std::count_if(operands.begin(), operands.end(), passes))
+               : 0;
+}
+
 /// Returns the length of the rank's input or output, if the address is in one of these; else 0.
 inline std::uint64_t vector_bytes(const graph::Address& address, const OwnBuffers& own) {
     switch (address.buffer) {

@@ -15,36 +15,48 @@ TEST_CASE("memory: reading alone and in company", "[cost][memory]") {
     CHECK(contended_read_ns(level, 16, 64) == 40 + 2.0 * 64);
 }
 
-TEST_CASE("memory: the cache is chosen by all that is touched", "[cost][memory]") {
+TEST_CASE("memory: rates are those of the caches that hold all that is touched", "[cost][memory]") {
     MemoryModel model;
     model.reduce_fixed_ns = 5;
     for (std::size_t i = 0; i < kCacheCount; ++i) {
         const double rate = static_cast<double>(std::size_t{1} << i);
-        model.caches[i] = {.capacity_bytes = std::uint64_t{1000} << i,
+        model.caches[i] = {.capacity_bytes = std::uint64_t{1000} << (2 * i),
                            .copy_per_byte_ns = rate,
                            .reduce_operand_per_byte_ns = rate,
                            .reduce_target_per_byte_ns = 10 * rate,
                            .overwrite_per_byte_ns = 3 * rate,
                            .streaming_per_byte_ns = 2 * rate};
     }
-    CHECK(&model.cache_for(0) == &model.cache(Cache::l1));
-    CHECK(&model.cache_for(1000) == &model.cache(Cache::l1));
-    CHECK(&model.cache_for(1001) == &model.cache(Cache::l2));
-    CHECK(&model.cache_for(4000) == &model.cache(Cache::l3_part));
-    CHECK(&model.cache_for(8000) == &model.cache(Cache::l3));
-    CHECK(&model.cache_for(8001) == &model.cache(Cache::memory));
-    CHECK(&model.oversubscribed_cache_for(2000) == &model.cache(Cache::l2));
-    CHECK(&model.oversubscribed_cache_for(2001) == &model.cache(Cache::l3));
-    CHECK(&model.oversubscribed_cache_for(8001) == &model.cache(Cache::memory));
-    CHECK(&model.cache_for(1ULL << 50) == &model.cache(Cache::memory));
-    CHECK(copy_ns(model, 500) == 500);
-    CHECK(copy_ns(model, 501) == 1002); // The source and the target both count.
-    CHECK(overwrite_ns(model, 1000) == 3000);
-    CHECK(streaming_copy_ns(model, 1001) == 4004);
+    CHECK(model.rates_for(0) == model.cache(Cache::l1));
+    CHECK(model.rates_for(750) == model.cache(Cache::l1));
+    CHECK(model.rates_for(1600) == model.cache(Cache::l2));
+    CHECK(model.rates_for(3000) == model.cache(Cache::l2));
+    CHECK(model.rates_for(12000) == model.cache(Cache::l3_part));
+    CHECK(model.rates_for(48000) == model.cache(Cache::l3));
+    CHECK(model.rates_for(102400) == model.cache(Cache::memory));
+    CHECK(model.rates_for(1ULL << 50) == model.cache(Cache::memory));
+    CHECK(model.oversubscribed_rates_for(3000) == model.cache(Cache::l2));
+    CHECK(model.oversubscribed_rates_for(6400) == model.cache(Cache::l3));
+    CHECK(model.oversubscribed_rates_for(102400) == model.cache(Cache::memory));
+    CHECK(copy_ns(model, 375) == 375);
+    CHECK(copy_ns(model, 800) == 2 * 800); // The source and the target both count.
+    CHECK(overwrite_ns(model, 750) == 3 * 750);
+    CHECK(streaming_copy_ns(model, 1600) == 4 * 1600);
     // The pass reads four operands and writes the target.
-    CHECK(reduce_ns(model, 4, 200) == 5 + 200 * (4 * 1 + 10));
-    CHECK(reduce_ns(model, 5, 200) == 5 + 200 * (5 * 2 + 20));
+    CHECK(reduce_ns(model, 4, 150) == 5 + 150 * (4 * 1 + 10));
+    CHECK(reduce_ns(model, 7, 200) == 5 + 200 * (7 * 2 + 20));
     CHECK(reduce_ns(model, 2, 0) == 5);
+    // In between, a byte more never costs less, and each rate is between those of two caches.
+    CacheRates before = model.rates_for(750);
+    for (std::uint64_t bytes = 751; bytes <= 1600; ++bytes) {
+        const CacheRates rates = model.rates_for(bytes);
+        CHECK(rates.copy_per_byte_ns > before.copy_per_byte_ns);
+        CHECK(rates.copy_per_byte_ns <= 2);
+        CHECK(rates.reduce_target_per_byte_ns == Approx(10 * rates.copy_per_byte_ns));
+        CHECK(rates.overwrite_per_byte_ns == Approx(3 * rates.copy_per_byte_ns));
+        before = rates;
+    }
+    CHECK(model.rates_for(1175).copy_per_byte_ns == Approx(1.5)); // The middle.
 }
 
 TEST_CASE("memory: the kernel's copy", "[cost][memory]") {

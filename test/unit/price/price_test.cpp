@@ -172,6 +172,23 @@ TEST_CASE("price: copies and reductions cost more where caches do not hold the b
     CHECK(price::reduce_ns(profile(), 3, 4096) > price::reduce_ns(profile(), 2, 4096));
 }
 
+TEST_CASE("price: segments of long vectors pass through scratch that a cache holds", "[price]") {
+    constexpr std::uint64_t kSegment = 16 << 10;
+    const cost::CacheRates far = profile().memory.cache(cost::Cache::memory);
+    const cost::CacheRates near = profile().memory.rates_for(2 * kSegment);
+    const double whole_ns = price::reduce_ns(profile(), 3, kSegment, far);
+    CHECK(price::reduce_segment_ns(profile(), 3, 0, kSegment, far) == whole_ns);
+    const double saved_ns =
+        kSegment * (far.reduce_operand_per_byte_ns - near.reduce_operand_per_byte_ns);
+    CHECK(price::reduce_segment_ns(profile(), 3, 1, kSegment, far) == Approx(whole_ns - saved_ns));
+    CHECK(price::reduce_segment_ns(profile(), 3, 2, kSegment, far) ==
+          Approx(whole_ns - 2 * saved_ns));
+    // A segment that no cache holds saves nothing.
+    constexpr std::uint64_t kBeyondCaches = std::uint64_t{1} << 40;
+    CHECK(price::reduce_segment_ns(profile(), 3, 2, kBeyondCaches, far) ==
+          price::reduce_ns(profile(), 3, kBeyondCaches, far));
+}
+
 TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     constexpr std::uint64_t kBytes = 4096;
     const cost::CacheRates& there = profile().memory.cache(cost::Cache::l2);
@@ -181,6 +198,7 @@ TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     CHECK_FALSE(messages.combined_on_arrival(kCacheLine));
     // The kernel copies it.
     CHECK_FALSE(messages.combined_on_arrival(profile().memory.cma.bytes_min));
+    CHECK(messages.copied_twice_bytes_max() == profile().memory.cma.bytes_min - 1);
     CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_on_arrival(kBytes));
     CHECK(Messages(profile(), topo::Distance::cache, {.buffers_mapped = true})
               .combined_on_arrival(kLong));

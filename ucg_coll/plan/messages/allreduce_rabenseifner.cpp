@@ -40,7 +40,7 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
 }
 
 double segments_ns(const Facts& facts, const graph::Request& request) {
-    const Link link = flat_link(facts, Traffic::dense).in_exchanges();
+    const Link link = flat_link(facts, Traffic::dense).in_exchanges().in_segments();
     return for_segments_ns(segments_of(facts, request), [&](std::uint64_t bytes) {
         return part_ns(link, request.rank_count, bytes, request.element_bytes, request.bytes);
     });

@@ -124,9 +124,7 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const bool two_arms = root > 0 && root + 1 < count;
-    // If there are several segments, the places in which they arrive go through the caches, as do
-    // two vectors at the root.
-    const double combining_ns = further > 0 ? link.reduce_ns(2, segment, (2 * bytes + segment) / 3)
+    const double combining_ns = further > 0 ? link.in_segments().reduce_ns(2, segment, bytes)
                                             : link.combining_ns(segment, bytes);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
     const price::Source source = count > 2 ? price::Source::fresh : price::Source::settled;

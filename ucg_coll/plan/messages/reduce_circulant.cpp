@@ -228,7 +228,7 @@ double reduce_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, Op
                                  CirculantBlocks::Order::falling);
     const std::uint64_t block = blocks.phase_bytes() / rounds;
     const auto round_ns = [&](const Link& hop, std::uint64_t length) {
-        return hop.message_ns(length) + link.reduce_ns(2, length, (2 * bytes + length) / 3);
+        return hop.message_ns(length) + link.in_segments().reduce_ns(2, length, bytes);
     };
     // The last block, which may be longer, has a phase of its own.
     const auto last_ns = [&](const Link& hop) { return round_ns(hop, blocks.last_bytes()); };

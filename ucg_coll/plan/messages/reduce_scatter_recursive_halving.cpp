@@ -40,7 +40,7 @@ double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, p
     const double first_ns =
         source == price::Source::settled ? link.message_ns(segment) : link.passing_on_ns(segment);
     return first_ns + further * link.relay_ns(segment, source) +
-           (further + 1) * link.combining_ns(segment, total);
+           (further + 1) * (further > 0 ? link.in_segments() : link).combining_ns(segment, total);
 }
 
 double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,

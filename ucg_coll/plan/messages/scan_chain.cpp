@@ -54,9 +54,12 @@ double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, doub
 double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t segment) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const bool combines = is_combined(request);
-    // Two vectors go through the caches, and the place to which each segment comes.
-    const double reduce_ns =
-        combines ? link.reduce_ns(2, segment, (2 * request.bytes + segment) / 3) : 0;
+    const Link parts = link.in_segments();
+    // In an exscan a rank also copies what comes, which then is not combined where it arrives.
+    const bool once = request.collective == graph::Collective::scan;
+    const double reduce_ns = !combines ? 0
+                             : once    ? parts.combining_ns(segment, request.bytes)
+                                       : parts.reduce_ns(2, segment, request.bytes);
     const auto further = static_cast<double>(divide_up(request.bytes, segment) - 1);
     // A rank that has nothing to combine, and to which no further segment comes, helps to copy what
     // it sends.
@@ -67,8 +70,9 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
 }
 
 /// Returns the cheapest length of segments: of the length that would be best if each byte had the
-/// same price, and of longer ones up to the whole vector, since from some length on messages are
-/// copied once, at another price.
+/// same price, of longer ones up to the whole vector, and of the longest one that is copied in and
+/// out, by both ends at the same time: from some length on messages are copied once, at another
+/// price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
     const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
@@ -79,15 +83,24 @@ std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request
                                    : sharers(facts) * link.relay_byte_ns() + reduce_byte_ns;
     // A segment that is combined at the end of the chain passes two ranks at least.
     const Rank hops = std::max(request.rank_count - 1, is_combined(request) ? 2 : 1);
-    std::uint64_t best =
+    const std::uint64_t first =
         pipeline_segment(request.bytes, hops, fixed_ns, per_byte_ns, request.element_bytes);
-    double best_ns = chain_ns(facts, request, best);
-    for (std::uint64_t segment = best; segment < request.bytes;) {
-        segment = segment > request.bytes / 2 ? request.bytes : 2 * segment;
+    // A long message goes on its way in pieces by itself, so segments must save something for sure.
+    constexpr double kMostOfWhole = 0.9;
+    std::uint64_t best = request.bytes;
+    double best_ns = kMostOfWhole * chain_ns(facts, request, best);
+    const auto look_at = [&](std::uint64_t segment) {
         if (const double ns = chain_ns(facts, request, segment); ns < best_ns) {
             best = segment;
             best_ns = ns;
         }
+    };
+    for (std::uint64_t segment = first; segment < request.bytes; segment *= 2) {
+        look_at(segment);
+    }
+    const std::uint64_t shorter = link.copied_twice_bytes_max() / request.element_bytes;
+    if (shorter > 0 && shorter < request.bytes / request.element_bytes) {
+        look_at(shorter * request.element_bytes);
     }
     return best;
 }

@@ -12,17 +12,23 @@ Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     : profile_(facts.profile), messages_(facts.profile, distance, surroundings(facts, sharers)),
       has_processor_(facts.ranks_per_cpu <= 1) {}
 
-const cost::CacheRates& oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes) {
-    // Pages lie where they may, so that some sets of the cache overflow long before the others.
+cost::CacheRates rates_for(const Facts& facts, std::uint64_t touched_bytes) {
+    const cost::MemoryModel& memory = facts.profile.memory;
+    // Where ranks take turns, what others do meanwhile takes its part of the caches.
     constexpr double kUsablePart = 0.75;
-    const double all_bytes = static_cast<double>(touched_bytes) * facts.ranks_per_cpu;
-    return facts.profile.memory.oversubscribed_cache_for(
-        static_cast<std::uint64_t>(all_bytes / kUsablePart));
+    return facts.ranks_per_cpu > 1 ? memory.oversubscribed_rates_for(static_cast<std::uint64_t>(
+                                         static_cast<double>(touched_bytes) / kUsablePart))
+                                   : memory.rates_for(touched_bytes);
+}
+
+cost::CacheRates oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes) {
+    return rates_for(facts, static_cast<std::uint64_t>(static_cast<double>(touched_bytes) *
+                                                       facts.ranks_per_cpu));
 }
 
 Link Link::at_work(const Facts& facts, std::uint64_t touched_bytes) const {
     Link link = *this;
-    link.oversubscribed_ = &oversubscribed_rates(facts, touched_bytes);
+    link.oversubscribed_ = oversubscribed_rates(facts, touched_bytes);
     return link;
 }
 
@@ -44,6 +50,7 @@ Link Link::at(topo::Distance distance) const {
     Link link(*near_, distance);
     link.oversubscribed_ = oversubscribed_;
     link.messages_ = link.messages_.with_working_set(messages_.working_set_bytes(0));
+    link.in_segments_ = in_segments_;
     return in_exchanges_ ? link.in_exchanges() : link;
 }
 
@@ -135,7 +142,7 @@ double Link::rendezvous_ns(std::uint64_t bytes, price::Source source, bool by_bo
 }
 
 double Link::message_ns(std::uint64_t bytes, Sender sender) const {
-    if (oversubscribed_ != nullptr) {
+    if (oversubscribed_) {
         return both_ends_ns(bytes, Source::settled);
     }
     const bool by_both = sender == Sender::waits && messages_.copied_by_both(bytes);
@@ -144,7 +151,7 @@ double Link::message_ns(std::uint64_t bytes, Sender sender) const {
 }
 
 double Link::passing_on_ns(std::uint64_t bytes, Sender sender) const {
-    if (oversubscribed_ != nullptr) {
+    if (oversubscribed_) {
         return both_ends_ns(bytes, Source::fresh);
     }
     if (!messages_.copied_once(bytes)) {
@@ -230,7 +237,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
                 : 0;
         // Of several messages those that come late are copied by both ends, which makes up for a
         // part of what each end had to do first.
-        const bool makes_up = phase.takes > 1 && oversubscribed_ == nullptr;
+        const bool makes_up = phase.takes > 1 && !oversubscribed_;
         const double own_ns = makes_up ? std::max(0.0, beside_ns - message_terms(bytes).flight_ns)
                                        : this->beside_ns(beside_ns, bytes);
         return std::max(copies_ns, taken_ns) + own_ns;
@@ -246,7 +253,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
 }
 
 double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
-    if (oversubscribed_ != nullptr) {
+    if (oversubscribed_) {
         return work_ns;
     }
     // On a host processors bring every byte, so that they have nothing to do but for the latency.
@@ -256,7 +263,7 @@ double Link::beside_ns(double work_ns, std::uint64_t bytes) const {
 }
 
 double Link::busy_ns(std::uint64_t bytes) const {
-    if (oversubscribed_ != nullptr) {
+    if (oversubscribed_) {
         return both_ends_ns(bytes, Source::settled);
     }
     if (messages_.copied_once(bytes)) {
@@ -283,7 +290,7 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
     if (!has_processor_) { // Between two turns of a rank, others use the caches.
         source = Source::fresh;
     }
-    if (oversubscribed_ != nullptr) {
+    if (oversubscribed_) {
         return both_ends_ns(bytes, source);
     }
     if (messages_.copied_once(bytes)) { // A FIN goes, and one comes.
@@ -294,10 +301,10 @@ double Link::relay_ns(std::uint64_t bytes, Source source) const {
 }
 
 double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) const {
-    if (oversubscribed_ != nullptr || !messages_.across_hosts()) {
+    if (oversubscribed_ || !messages_.across_hosts()) {
         // Only one neighbour of the rank is far; the ends of the other's messages cost less.
         const double far_end_ns =
-            has_levels() && oversubscribed_ == nullptr
+            has_levels() && !oversubscribed_
                 ? (messages_.passing_ns(bytes) - within_group().messages_.passing_ns(bytes)) / 2
                 : 0;
         return relay_ns(bytes, source) - far_end_ns + work_ns;
@@ -311,6 +318,11 @@ double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) 
 }
 
 double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {
+    if (in_segments_) {
+        const unsigned come = operands - 1;
+        return price::reduce_segment_ns(profile_, operands, come, bytes,
+                                        rates(2 * vector_bytes + come * bytes));
+    }
     return price::reduce_ns(profile_, operands, bytes,
                             rates(price::touched_by_reduction(operands, vector_bytes)));
 }
@@ -322,7 +334,7 @@ double Link::reduce_arrived_ns(unsigned operands, std::uint64_t bytes,
 }
 
 double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const {
-    return oversubscribed_ == nullptr && messages_.combined_on_arrival(bytes)
+    return !oversubscribed_ && messages_.combined_on_arrival(bytes)
                ? messages_.combining_ns(bytes, rates(2 * vector_bytes))
                : reduce_ns(2, bytes, vector_bytes);
 }

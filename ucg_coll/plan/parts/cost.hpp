@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "ucg_coll/plan/algorithm.hpp"
 #include "ucg_coll/price/price.hpp"
@@ -44,9 +45,12 @@ struct ToOneOf {
 /// What a root does with blocks.
 enum class Root : std::uint8_t { receives, sends };
 
-/// Returns the rates of the cache that holds the buffers of all ranks of a processor, each of which
+/// Returns the rates of the caches that hold what one rank touches, `touched_bytes`, by itself.
+cost::CacheRates rates_for(const Facts& facts, std::uint64_t touched_bytes);
+
+/// Returns the rates of the caches that hold the buffers of all ranks of a processor, each of which
 /// touches `touched_bytes`.
-const cost::CacheRates& oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes);
+cost::CacheRates oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes);
 
 /// The prices of messages, reductions and copies among the ranks of one team, by the profile's
 /// level of the team's widest distance. All times are in nanoseconds.
@@ -116,6 +120,14 @@ class Link {
     /// Returns a link whose copies are of parts of buffers of `bytes` in all, which go through the
     /// caches together.
     Link with_working_set(std::uint64_t bytes) const;
+    /// Returns a link whose reductions are of segments of vectors. What comes to be combined with a
+    /// rank's own segment comes to scratch that all segments use, which caches hold when they do
+    /// not hold the vectors.
+    Link in_segments() const {
+        Link link = *this;
+        link.in_segments_ = true;
+        return link;
+    }
 
     /// Returns the time from the start of sending to the end of receiving, for bytes that the
     /// sender has had for some time, such as its input.
@@ -193,8 +205,10 @@ class Link {
     /// Returns whether each message takes its own way, as in LogGP. Otherwise messages are copied
     /// once, one after the other, or are priced in processor time.
     bool has_plain_messages(std::uint64_t bytes) const {
-        return oversubscribed_ == nullptr && !messages_.copied_once(bytes);
+        return !oversubscribed_ && !messages_.copied_once(bytes);
     }
+    /// Returns the length up to which messages are copied in and out.
+    std::uint64_t copied_twice_bytes_max() const { return messages_.copied_twice_bytes_max(); }
     cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages_.terms(bytes); }
     /// Returns the time that a rank needs to take one message and send one: it passes on what has
     /// come (fresh), or sends what it has had (settled).
@@ -258,13 +272,13 @@ class Link {
     double copy_ns(std::uint64_t bytes) const;
 
   private:
-    /// Returns the rates of the cache that holds a working set of `bytes`; those of at_work(), if
+    /// Returns the rates of the caches that hold a working set of `bytes`; those of at_work(), if
     /// it is such a link.
-    const cost::CacheRates& rates(std::uint64_t bytes) const {
-        return oversubscribed_ != nullptr ? *oversubscribed_ : profile_.memory.cache_for(bytes);
+    cost::CacheRates rates(std::uint64_t bytes) const {
+        return oversubscribed_ ? *oversubscribed_ : profile_.memory.rates_for(bytes);
     }
     /// Returns the rates for a copy of `bytes`.
-    const cost::CacheRates& copy_rates(std::uint64_t bytes) const {
+    cost::CacheRates copy_rates(std::uint64_t bytes) const {
         return rates(messages_.working_set_bytes(bytes));
     }
     double single_copy_ns(std::uint64_t bytes, price::Source source) const {
@@ -292,10 +306,11 @@ class Link {
 
     const cost::Profile& profile_;
     price::Messages messages_;
-    bool has_processor_;                               ///< Each rank has one of its own.
-    const cost::CacheRates* oversubscribed_ = nullptr; ///< The rates of at_work(); else null.
-    const Facts* near_ = nullptr;                      ///< The facts of with_levels(); else null.
+    bool has_processor_;                             ///< Each rank has one of its own.
+    std::optional<cost::CacheRates> oversubscribed_; ///< The rates of at_work(), if it is that.
+    const Facts* near_ = nullptr;                    ///< The facts of with_levels(); else null.
     bool in_exchanges_ = false;
+    bool in_segments_ = false;
 };
 
 /// The price of something at each level at which ranks may meet, calculated once, for callers that

@@ -42,7 +42,7 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
 /// Returns the time per byte in which a rank copies blocks to its output. It reads and writes all
 /// blocks, which its cache may hold or not.
 double landing_per_byte_ns(const Facts& facts, const graph::Request& request) {
-    return facts.profile.memory.cache_for(2 * all_blocks(request)).copy_per_byte_ns;
+    return rates_for(facts, 2 * all_blocks(request)).copy_per_byte_ns;
 }
 
 /// Returns the time in which a rank reads `bytes` of each of the others. Each rank begins with

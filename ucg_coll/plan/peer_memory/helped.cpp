@@ -127,8 +127,7 @@ std::vector<OpId> reduce_part(Builder& builder, const graph::Request& request, c
 /// Returns the time to copy a unit of a vector of `vector_bytes` from rank to rank: by an ordinary
 /// copy if the vector lies in memory that all have mapped, else by the kernel.
 double copy_unit_ns(const Facts& facts, std::uint64_t unit, std::uint64_t vector_bytes) {
-    const double copy_ns =
-        price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * vector_bytes));
+    const double copy_ns = price::copy_ns(facts.profile, unit, rates_for(facts, 2 * vector_bytes));
     return facts.shared.buffers_mapped
                ? copy_ns + widest_level(facts).latency_ns
                : std::max(copy_ns, cost::cma_ns(facts.profile.memory.cma, unit));
@@ -142,12 +141,11 @@ double reduce_unit_ns(const Facts& facts, const graph::Request& request, std::ui
     const auto operands = static_cast<unsigned>(request.rank_count);
     const std::uint64_t touched = request.bytes + operands * unit;
     const double reduce_ns =
-        price::reduce_ns(facts.profile, operands, unit, facts.profile.memory.cache_for(touched));
+        price::reduce_ns(facts.profile, operands, unit, rates_for(facts, touched));
     if (facts.shared.buffers_mapped) {
         return reduce_ns + targets * copy_unit_ns(facts, unit, request.bytes);
     }
-    const double own_ns =
-        price::copy_ns(facts.profile, unit, facts.profile.memory.cache_for(2 * request.bytes));
+    const double own_ns = price::copy_ns(facts.profile, unit, rates_for(facts, 2 * request.bytes));
     return (operands - 1) * cost::cma_ns(facts.profile.memory.cma, unit) + reduce_ns + own_ns +
            (targets - 1) * copy_unit_ns(facts, unit, request.bytes);
 }
@@ -203,8 +201,7 @@ double exchange_ns(const Facts& facts, const graph::Request& request) {
     const std::uint64_t parts = count_of(request) * (count_of(request) - 1);
     const std::uint64_t all_bytes = count_of(request) * request.bytes;
     return shared_ns(facts, request, parts, units, copy_unit_ns(facts, units.bytes, all_bytes)) +
-           price::copy_ns(facts.profile, request.bytes,
-                          facts.profile.memory.cache_for(2 * all_bytes));
+           price::copy_ns(facts.profile, request.bytes, rates_for(facts, 2 * all_bytes));
 }
 
 // The schedules.

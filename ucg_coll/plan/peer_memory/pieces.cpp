@@ -100,21 +100,19 @@ double read_socket_ns(const Facts& facts, std::uint64_t bytes) {
 double read_and_combine_ns(const Facts& facts, double read_ns, unsigned operands,
                            std::uint64_t bytes, std::uint64_t own_bytes) {
     const std::uint64_t touched = own_bytes + (operands - 1) * bytes;
-    return std::max(read_ns, price::reduce_ns(facts.profile, operands, bytes,
-                                              facts.profile.memory.cache_for(touched)));
+    return std::max(read_ns,
+                    price::reduce_ns(facts.profile, operands, bytes, rates_for(facts, touched)));
 }
 
 double read_and_copy_ns(const Facts& facts, double read_ns, std::uint64_t bytes,
                         std::uint64_t own_bytes) {
-    return std::max(read_ns, price::copy_ns(facts.profile, bytes,
-                                            facts.profile.memory.cache_for(2 * own_bytes)));
+    return std::max(read_ns, price::copy_ns(facts.profile, bytes, rates_for(facts, 2 * own_bytes)));
 }
 
 double copy_to_staging_ns(const Facts& facts, std::uint64_t bytes) {
     // Copies go segment by segment to staging buffers that stay in cache.
-    const cost::CacheRates& staging_buffer =
-        facts.profile.memory.cache_for(std::min(bytes, kSegmentBytesMax));
-    const double source_per_byte_ns = facts.profile.memory.cache_for(2 * bytes).copy_per_byte_ns;
+    const cost::CacheRates staging_buffer = rates_for(facts, std::min(bytes, kSegmentBytesMax));
+    const double source_per_byte_ns = rates_for(facts, 2 * bytes).copy_per_byte_ns;
     return static_cast<double>(bytes) *
            std::max(staging_overwrite_per_byte_ns(facts, staging_buffer), source_per_byte_ns);
 }
