@@ -16,7 +16,7 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     for count in map(int, ranks):
-        mca = {"coll_ucg_help": "always", "coll_ucg_verbose": "1"}
+        mca = {"coll_ucg_help_peers": "always", "coll_ucg_verbose": "1"}
         job = launcher.run(count, [program], mca, timeout=200)
         checks.expect(job.status == 0 and "absent ok" in job.output,
                       f"{count} ranks: status {job.status}\n{job.output[-3000:]}")

@@ -76,7 +76,7 @@ def run(checks, launcher, program, ranks, prefix, form=None, heap=None, helped=F
     """One run under UCG of all cases, or of some parts. Returns the cases of each rank, or None."""
     mca = {"coll_ucg_verbose": "1"}
     if helped:
-        mca["coll_ucg_help"] = "always"
+        mca["coll_ucg_help_peers"] = "always"
     mca.update({f"coll_ucg_enable_{name}": "0" for name in without})
     environment = {"DIFFERENTIAL_MIXED": "1"}
     if form is not None:

@@ -11,8 +11,8 @@ import sys
 import mpirun
 
 WAYS = ["undumpable", "filter", "user"]
-VARIANTS = [{"coll_ucg_cma": "64k"}, {"coll_ucg_cma": "64k", "coll_ucg_help": "always"},
-            {"coll_ucg_cma": "64k", "coll_ucg_help": "never"}]
+VARIANTS = [{"coll_ucg_cma": "64k"}, {"coll_ucg_cma": "64k", "coll_ucg_help_peers": "always"},
+            {"coll_ucg_cma": "64k", "coll_ucg_help_peers": "never"}]
 
 
 def warnings(output):

@@ -8,7 +8,7 @@ import sys
 
 import mpirun
 
-VARIANTS = [{}, {"coll_ucg_help": "always"}, {"coll_ucg_help": "never"},
+VARIANTS = [{}, {"coll_ucg_help_peers": "always"}, {"coll_ucg_help_peers": "never"},
             {"coll_ucg_cma": "64k", "coll_ucg_staging": "64k"}]
 
 

@@ -168,5 +168,5 @@ TEST_CASE("capi: who tests one collective passes on what others owe to peers",
     const auto use = [](ThreadRank& me, ucg_context_h, const std::vector<ucg_group_h>& groups) {
         return pass_on_meanwhile(me, groups[0], groups[1]);
     };
-    CHECK(run_with_groups(3, 2, {{"BCAST", "chain"}, {"HELP", "never"}}, use) == "");
+    CHECK(run_with_groups(3, 2, {{"BCAST", "chain"}, {"HELP_PEERS", "never"}}, use) == "");
 }

@@ -221,7 +221,7 @@ void check(const std::vector<RankResult>& results) {
 TEST_CASE("capi: a rank that computes finds its part done", "[capi][help]") {
     const int ranks = GENERATE(2, 3, 5);
     check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
-        ForkedGroup library(rank, {{"HELP", "always"}});
+        ForkedGroup library(rank, {{"HELP_PEERS", "always"}});
         if (library.group == nullptr) {
             return "no group";
         }
@@ -240,7 +240,7 @@ TEST_CASE("capi: a rank that computes finds its part done", "[capi][help]") {
 TEST_CASE("capi: many outstanding collectives of ranks that help one another", "[capi][help]") {
     const int ranks = GENERATE(2, 4);
     check(fork_ranks(ranks, kLimit, [](const ForkedRank& rank) -> std::string {
-        ForkedGroup library(rank, {{"HELP", "always"}});
+        ForkedGroup library(rank, {{"HELP_PEERS", "always"}});
         return library.group == nullptr ? "no group" : have_many(rank, library);
     }));
 }
@@ -249,7 +249,7 @@ TEST_CASE("capi: a rank that is killed does not keep others waiting for what it 
           "[capi][help]") {
     const std::vector<RankResult> results =
         fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {
-            ForkedGroup library(rank, {{"HELP", "always"}});
+            ForkedGroup library(rank, {{"HELP_PEERS", "always"}});
             Call call{UCG_COLL_ALLREDUCE, static_cast<std::uint64_t>(rank.rank()), 2, false};
             call.fill();
             const ucg_coll_params_t params = call.params();
@@ -289,7 +289,7 @@ TEST_CASE("capi: ranks in PID namespaces of their own take nobody for dead", "[c
     const std::vector<RankResult> results =
         fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {
             const int end = in_pid_namespace([&rank]() -> std::string {
-                ForkedGroup library(rank, {{"HELP", "always"}});
+                ForkedGroup library(rank, {{"HELP_PEERS", "always"}});
                 return library.group == nullptr ? "no group" : have_many(rank, library);
             });
             return end == 0 ? "" : end == 77 ? "no namespace" : "failed";

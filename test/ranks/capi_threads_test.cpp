@@ -298,7 +298,7 @@ TEST_CASE("capi: ranks with different settings are told what differs", "[capi][e
         });
     };
     CHECK(ranks_with("ALLREDUCE", "ring", "", UCG_ERR_DISAGREEMENT) == "");
-    CHECK(ranks_with("HELP", "auto", "never", UCG_ERR_DISAGREEMENT) == "");
+    CHECK(ranks_with("HELP_PEERS", "auto", "never", UCG_ERR_DISAGREEMENT) == "");
     CHECK(ranks_with("REPRODUCIBLE", "n", "placement", UCG_ERR_DISAGREEMENT) == "");
     CHECK(ranks_with("ALLREDUCE", "0-4k:ring", "0-4096:ring", UCG_OK) == "");
     // Of these the ranks agree on one value for all, or each follows its own.

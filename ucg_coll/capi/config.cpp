@@ -194,7 +194,7 @@ std::vector<Variable> general_variables() {
          "permits that: y (from the length on that pays on this processor, as the costs have "
          "it), n, or the length.",
          check_cma},
-        {"HELP", "auto",
+        {"HELP_PEERS", "auto",
          "Do ranks that wait in a nonblocking collective also do the part of ranks of their host "
          "that are still computing? auto: only where this costs hardly more when no rank "
          "computes; always, for programs that compute long; or never.",
@@ -426,7 +426,7 @@ namespace {
 
 /// Returns the name without its prefix of a setting that ranks must have alike.
 std::string common_variable(std::size_t index) {
-    constexpr std::array<std::string_view, 2> kOthers = {"REPRODUCIBLE", "HELP"};
+    constexpr std::array<std::string_view, 2> kOthers = {"REPRODUCIBLE", "HELP_PEERS"};
     constexpr std::size_t kAlgorithms = std::size(graph::kCollectives);
     static_assert(kAlgorithms + kOthers.size() == Config::kCommonCount);
     return index < kAlgorithms ? ascii_upper(graph::name(graph::kCollectives[index]))

@@ -45,8 +45,8 @@ class Config {
     bool verify_plans() const { return value("VERIFY") == "y"; }
     /// Do ranks help one another with nonblocking collectives whatever that costs, or do they
     /// never? Where neither is so, the planner decides.
-    bool always_helps() const { return value("HELP") == "always"; }
-    bool never_helps() const { return value("HELP") == "never"; }
+    bool always_helps() const { return value("HELP_PEERS") == "always"; }
+    bool never_helps() const { return value("HELP_PEERS") == "never"; }
     /// Do reductions give the same bits wherever their ranks are?
     bool reproducible() const { return value("REPRODUCIBLE") == "placement"; }
     std::uint64_t heap_bytes() const;
@@ -72,7 +72,7 @@ class Config {
     std::string_view algorithm(graph::Collective collective, std::uint64_t bytes) const;
 
     /// How many settings all ranks of a group must have alike, since plans depend on them: the
-    /// algorithms, REPRODUCIBLE and HELP. What is read from files is compared by itself.
+    /// algorithms, REPRODUCIBLE and HELP_PEERS. What is read from files is compared by itself.
     static constexpr std::size_t kCommonCount = std::size(graph::kCollectives) + 2;
     /// A digest of each of these settings, equal for values that mean the same.
     using CommonDigests = std::array<std::uint32_t, kCommonCount>;

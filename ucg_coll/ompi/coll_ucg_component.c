@@ -59,7 +59,7 @@ static const struct {
     {"tls", "TLS", "Transports that libucg may use: shm, ucx or \"shm,ucx\""},
     {"short_lane", "SHORT_LANE", "Send short messages through UCT directly: y or n"},
     {"heap_size", "HEAP_SIZE", "Address space of a process's share of the node heap, such as 256M"},
-    {"help", "HELP",
+    {"help_peers", "HELP_PEERS",
      "Ranks of a host do what others of them owe of nonblocking collectives: auto, always, never"},
     {"staging", "STAGING",
      "Memory of each rank of a host that its peers read, such as 1M; 0: none"},

@@ -121,13 +121,13 @@ std::vector<std::string> differing(const std::map<std::string, std::string>& set
 TEST_CASE("config: what the planner depends on has digests", "[config]") {
     using Names = std::vector<std::string>;
     CHECK(differing({{"ALLREDUCE", "ring"}}) == Names{"UCG_ALLREDUCE"});
-    CHECK(differing({{"REPRODUCIBLE", "placement"}, {"HELP", "never"}}) ==
-          Names{"UCG_REPRODUCIBLE", "UCG_HELP"});
+    CHECK(differing({{"REPRODUCIBLE", "placement"}, {"HELP_PEERS", "never"}}) ==
+          Names{"UCG_REPRODUCIBLE", "UCG_HELP_PEERS"});
     for (const graph::Collective collective : graph::kCollectives) {
         const std::string name = ascii_upper(graph::name(collective));
         CHECK(differing({{name, "ring"}}) == Names{"UCG_" + name});
     }
-    CHECK(differing({{"REPRODUCIBLE", "n"}, {"HELP", "auto"}, {"BCAST", ""}}).empty());
+    CHECK(differing({{"REPRODUCIBLE", "n"}, {"HELP_PEERS", "auto"}, {"BCAST", ""}}).empty());
     CHECK(differing({{"LOG_LEVEL", "info"},
                      {"TLS", "shm"},
                      {"CMA", "n"},

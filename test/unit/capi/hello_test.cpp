@@ -63,11 +63,11 @@ TEST_CASE("capi/hello: ranks of other versions of the library make none", "[capi
 }
 
 TEST_CASE("capi/hello: ranks with other settings make none", "[capi]") {
-    const Status one = verdict(says({{"HELP", "never"}}));
+    const Status one = verdict(says({{"HELP_PEERS", "never"}}));
     CHECK(one.code() == Code::disagreement);
-    CHECK(one.message() ==
-          "rank 0 and rank 1 have different settings of UCG_HELP ('auto' at rank 0): export one to "
-          "all ranks");
+    CHECK(one.message() == "rank 0 and rank 1 have different settings of UCG_HELP_PEERS ('auto' at "
+                           "rank 0): export one to "
+                           "all ranks");
     Config config;
     REQUIRE(config.set("ALLREDUCE", "0-4k:ring").ok());
     const Hello other = says({{"ALLREDUCE", "ring"}, {"REPRODUCIBLE", "placement"}});
@@ -84,7 +84,7 @@ TEST_CASE("capi/hello: ranks whose settings mean the same make a group", "[capi]
     Config config;
     REQUIRE(config.set("ALLREDUCE", "0-4k:ring").ok());
     REQUIRE(config.set("BCAST", "").ok());
-    CHECK(verdict(says({{"ALLREDUCE", "0-4096:ring"}, {"HELP", "auto"}}), 0, config).ok());
+    CHECK(verdict(says({{"ALLREDUCE", "0-4096:ring"}, {"HELP_PEERS", "auto"}}), 0, config).ok());
 }
 
 TEST_CASE("capi/hello: ranks may differ in what plans do not depend on", "[capi]") {

@@ -323,7 +323,7 @@ Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index
         fail(failure(
             Code::out_of_memory,
             "shared memory: the kernel does not copy from or to a peer, and there is no "
-            "memory left by which that could do it: raise the limit, or set UCG_HELP=never"));
+            "memory left by which that could do it: raise the limit, or set UCG_HELP_PEERS=never"));
         return Copied::no;
     }
     if (answer == Asks::Answer::yes) {
