@@ -73,8 +73,8 @@ void add_output_options(CLI::App& app, OutputOptions& output) {
         ->group("Output");
     app.add_flag("-v,--csv", output.csv, "Comma-separated values")->group("Output");
     app.add_flag("-I,--extra", output.extra,
-                 "Further facts behind each row, such as the algorithm that serves (in a batch "
-                 "file -I is of UCP, as below)")
+                 "Further facts behind each row, such as the algorithm that serves (on a line of a "
+                 "batch file -I is ucx_perftest's: a context of UCP that can sleep)")
         ->group("Output");
     app.add_option("--json", output.json,
                    "Write settings, machine, versions and the statistics of all tests; \"-\": "

@@ -72,7 +72,7 @@ int main(int argc, char* argv[]) {
         "  ucg_aapc --topology /etc/slurm/topology.conf\n"
         "  ucg_aapc --topology cluster.json --format dot | dot -Tsvg > cluster.svg\n"
         "  ucg_aapc --topology topology.conf --format schedule -o cluster.aapc\n"
-        "  UCG_ALLTOALL=file:cluster.aapc mpirun ...\n"
+        "  mpirun -N 1 -x UCG_ALLTOALL=file:$PWD/cluster.aapc ./app\n"
         "\n"
         "Exit status: 0 done, 1 failed, 2 wrong usage.");
     return run(app, argc, argv, [&]() -> ucg::Status {

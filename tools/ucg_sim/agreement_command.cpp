@@ -137,7 +137,7 @@ std::string json(const std::vector<PlacedCells>& placed) {
 
 AgreementCommand::AgreementCommand(CLI::App& parent)
     : app_(*parent.add_subcommand(
-          "agreement", "Hold the planner's price of every row against the simulation of its "
+          "agreement", "Hold the planner's price of every algorithm against the simulation of its "
                        "schedules")) {
     add_size_option(app_, "--bytes", bytes_,
                     "Lengths of vectors, of all blocks together where there are blocks (default: "
@@ -152,8 +152,8 @@ AgreementCommand::AgreementCommand(CLI::App& parent)
         ->check(CLI::Validator(begins_a_name, ""))
         ->type_name("TEXT");
     app_.add_flag("--deviations", deviations_,
-                  "The ratios that are off by more than 10 %, a line for each row and placement: "
-                  "what test/golden/agreement keeps");
+                  "The ratios that are off by more than 10 %, a line for each algorithm and "
+                  "placement");
     profile_.add_option(app_);
     add_format_option(app_, format_, {Format::text, Format::json});
     app_.footer("Ratios are the planner's price by the simulated time.\n"

@@ -12,8 +12,9 @@ namespace {
 constexpr const char* kImportDescription =
     "Describes a machine by what stock ucx_perftest printed there, without UCG: run the batch "
     "file\n"
-    "perf/perftest/batch/calibrate between two processes at one distance, as its first lines say,\n"
-    "and give the client's output. What it says of that level is written to the profile:\n"
+    "calibrate (share/ucg/calibrate of an installation) between two processes at one distance, as\n"
+    "its first lines say, and give the client's output. What it says of that level goes to the\n"
+    "profile:\n"
     "  latency           from a line through am_lat (or ucp_am_lat) of several sizes, their "
     "median\n"
     "  gap, overhead     from the shortest messages of am_bw (or ucp_am_bw): the time from one to\n"

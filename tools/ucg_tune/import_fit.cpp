@@ -50,7 +50,7 @@ Rows choose(std::span<const PerftestRow> rows, const Tests& tests, bool is_short
 Status lacks(const Tests& tests, std::string_view what, double percentile) {
     return failure(Code::invalid_argument,
                    "expected rows of {} or {} {} with the {:g}th percentile, found too few; "
-                   "perf/perftest/batch/calibrate has them",
+                   "the batch file calibrate has them (ucg_tune import-ucx-perftest --help)",
                    tests[0], tests[1], what, percentile);
 }
 

@@ -57,7 +57,7 @@ constexpr const char* kNetworkDescription =
     "  srun -N 9 --ntasks-per-node 1 ucg_tune network --bootstrap node0:7177 --plot multicast.svg\n"
     "  mpirun -N 1 ucg_tune network --bootstrap node0:7177 --messages 16 --bytes 8,512,8k --time "
     "60\n"
-    "  tools/vcluster run --hosts 9 --latency 500us -- mpirun -N 1 ucg_tune network --bootstrap "
+    "  ucg_vcluster run --hosts 9 --latency 500us -- mpirun -N 1 ucg_tune network --bootstrap "
     "n0:7177 "
     "-o -\n"
     "  ucg_tune network --processes 3 --time 1";

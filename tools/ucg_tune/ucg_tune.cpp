@@ -124,7 +124,7 @@ class MemoryCommand {
         "  ucg_tune memory\n"
         "  sudo ucg_tune memory --system\n"
         "  ucg_tune memory --time 60 --plot memory.svg -o node.toml\n"
-        "  UCG_PROFILE=$PWD/node.toml mpirun ./app\n"
+        "  mpirun -x UCG_PROFILE=$PWD/node.toml ./app\n"
         "  ucg_tune memory --quick -o - | ucg_plan explain --profile - "
         "--collective allreduce --ranks 2 --bytes 8";
 
