@@ -44,8 +44,8 @@ class ProfileOption {
                         "Memory of each rank that others of its host read, as UCG_STAGING "
                         "(default: 1M); 0: algorithms that read peers' memory do not serve");
         add_size_option(app, "--flag-slots", flag_slot_bytes_,
-                        "The longest share on the flag slots of the ranks of a host (default: "
-                        "8K); 0: algorithms by flag slots do not serve");
+                        "The longest vector that a rank writes to its flag slots, which all ranks "
+                        "of its host read (default: 8K); 0: algorithms by flag slots do not serve");
         app.add_flag("--no-kernel-copies", no_kernel_copies_,
                      "Ranks of a host do not reach one another's memory by the kernel, as with "
                      "UCG_CMA=n: algorithms whose ranks help one another do not serve");

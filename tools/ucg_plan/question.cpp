@@ -192,14 +192,16 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
     CLI::Option* collective = add_choice_option(
         app, "--collective", question_.collective,
         {graph::kCollectives.begin(), graph::kCollectives.end()}, "The collective");
-    if (needs == Needs::collective) {
-        collective->required()->description(
-            fmt::format("The collective: {}", fmt::join(collective_names(), ", ")));
-    }
+    const bool is_needed = needs == Needs::collective;
+    collective->required(is_needed)->description(fmt::format("The collective: {}{}",
+                                                             fmt::join(collective_names(), ", "),
+                                                             is_needed ? "" : " (default: all)"));
     collective_ = collective;
     const CLI::Validator count = whole_number(1, kRanksMax);
-    CLI::Option* ranks =
-        app.add_option("--ranks", question_.rank_count, "How many ranks (default: 1)");
+    CLI::Option* ranks = app.add_option(
+        "--ranks", question_.rank_count,
+        fmt::format("How many ranks (default: --ranks-per-host times --hosts, else {})",
+                    is_needed ? "1" : "no request"));
     ranks->transform(count)->type_name("N");
     add_size_option(
         app, "--bytes", question_.bytes,

@@ -77,7 +77,10 @@ class QuestionOptions {
     bool has_collective() const { return !collective_->empty(); }
     /// Returns whether an option about the ranks was given: their number, the hosts or the
     /// placement.
-    bool is_asked() const { return ranks_->count() + hosts_->count() + placement_->count() > 0; }
+    bool is_asked() const {
+        return ranks_->count() + hosts_->count() + placement_->count() > 0 ||
+               ranks_per_host_count_ > 0;
+    }
 
     /// Returns whether the costs are to be those of this machine, too.
     bool on_this_machine() const { return this_machine_ || unbound_; }

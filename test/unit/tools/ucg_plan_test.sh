@@ -22,6 +22,8 @@ expect 1 'for 8 ranks, not for 9' verify --collective allreduce --ranks 9 --host
 expect 0 '^  two_level .*not eligible.*; needs several hosts$' list --collective bcast --ranks 4
 expect 0 '"unmet": "several hosts"' list --collective bcast --ranks 4 --format json
 expect 0 '^  two_level .*  eligible' list --collective bcast --hosts 2 --ranks-per-host 2
+expect 0 '^  flag_slots .*  eligible' list --collective bcast --ranks-per-host 2
+expect 0 '\(default: all\)$' list --help
 
 expect 0 '^schedule allreduce ring rank 3 of 4 ' \
     show --collective allreduce --algorithm ring --ranks 4 --bytes 1k
