@@ -370,7 +370,9 @@ constexpr std::array kRows = {
     Row{"GenuineIntel", 6, 207, 207, "Intel Xeon, Emerald Rapids", emerald_rapids_profile},
     Row{"GenuineIntel", 6, 173, 174, "Intel Xeon, at times of Emerald Rapids",
         emerald_rapids_profile},
-    Row{"GenuineIntel", 6, 167, 167, "Intel Xeon, Sapphire Rapids", sapphire_rapids_profile},
+    Row{"GenuineIntel", 6, 167, 167,
+        "Intel model 167 (Rocket Lake, or a virtual Xeon), at times of Sapphire Rapids",
+        sapphire_rapids_profile},
 };
 
 std::array<Profile, kRows.size()> all_profiles() {
