@@ -82,9 +82,12 @@ std::string CostsReport::copies() const {
         "                 {} between cores that share no cache ({})\n"
         "                 {} in collectives whose messages go one way ({})\n"
         "                 {} where ranks share processors ({})\n"
-        "  in segments    {} ({}), {} where ranks share processors, by both ends {} ({})\n"
-        "  rings          {} ({}), {} where ranks share processors ({})\n"
-        "  flag slots     {} shares each ({}), {} where ranks share processors\n",
+        "                 {} of buffers that peers map, as with libucg_heap.so ({}), {} "
+        "where ranks share processors; by sender and receiver together {} ({})\n"
+        "  rings          buffers of {} from each rank to each other ({}), {} where ranks share "
+        "processors ({})\n"
+        "  flag slots     a rank is at most {} vectors ahead of those that read them ({}), "
+        "{} where ranks share processors\n",
         length(copies_.bytes_min), copies_.origin,
         length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
         length(one_way_bytes_min()), one_way_origin_,

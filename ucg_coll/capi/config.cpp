@@ -180,14 +180,14 @@ std::vector<Variable> general_variables() {
         {"SHORT_LANE", "y", "Send short messages through UCT directly where it is possible.",
          check_bool},
         {"HEAP_SIZE", "1G",
-         "Address space of this process's share of the node heap. Memory is used only for what "
-         "is leased.",
+         "Address space of the memory that this process shares with the others of its host. "
+         "Pages are taken only as they are needed.",
          check_size},
         {"STAGING", "1M",
-         "Memory of each rank of a group on one host that its peers read: scratch, and copies "
-         "of "
-         "buffers outside the heap. The first 16 groups have it. 0: ranks do not read one "
-         "another's memory.",
+         "Memory of each rank that the other ranks of its host read: intermediate results, and "
+         "copies of buffers that they cannot read in place. At most 16 groups of a process have "
+         "it at a time; a group is a communicator, or a persistent request. 0: ranks do not read "
+         "one another's memory.",
          check_size},
         {"CMA", "y",
          "Copy long messages on a host once, by the kernel (process_vm_readv), where it "

@@ -58,7 +58,8 @@ static const struct {
 } settings[COLL_UCG_SETTING_COUNT] = {
     {"tls", "TLS", "Transports that libucg may use: shm, ucx or \"shm,ucx\""},
     {"short_lane", "SHORT_LANE", "Send short messages through UCT directly: y or n"},
-    {"heap_size", "HEAP_SIZE", "Address space of a process's share of the node heap, such as 256M"},
+    {"heap_size", "HEAP_SIZE",
+     "Address space of the memory that a process shares with its host's others, such as 256M"},
     {"help_peers", "HELP_PEERS",
      "Ranks of a host do what others of them owe of nonblocking collectives: auto, always, never"},
     {"staging", "STAGING",
