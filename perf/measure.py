@@ -111,7 +111,7 @@ def check_options(arguments):
 
 def check_plot(path):
     if path and not shutil.which("gnuplot"):
-        raise Wrong("--plot needs gnuplot; install Debian's by tools/packages compare")
+        raise Wrong("--plot needs gnuplot (Debian: gnuplot-nox)")
 
 
 def split_pairs(items, what):
@@ -147,7 +147,7 @@ def fits(np):
 def openmpi_mpirun():
     mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
     if not mpirun:
-        raise Wrong("no mpirun; install Debian's by tools/packages run")
+        raise Wrong("no mpirun (Debian: openmpi-bin)")
     return os.path.basename(mpirun)
 
 
@@ -198,7 +198,7 @@ def mpich(arguments, program):
     missing = [tool for tool in ("mpirun.mpich", "mpicc.mpich") if not shutil.which(tool)]
     if missing:
         print(f"# preset mpich LEFT OUT: no {' and no '.join(missing)}; "
-              "install Debian's by tools/packages compare")
+              "Debian has them in mpich and libmpich-dev")
         return None
     binding = ["-bind-to", "core"] if fits(arguments.np) else []
     return Configuration("mpich", ["mpirun.mpich", "-np", str(arguments.np), *binding],

@@ -5,6 +5,8 @@ Exit status: 0 all as it should be, 1 not, 77 skipped.
 """
 
 import os
+import pathlib
+import re
 import shlex
 import shutil
 import subprocess
@@ -12,6 +14,10 @@ import sys
 import tempfile
 
 INSIDE = "--inside"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = pathlib.Path("/usr/local/share/doc/ucg")
+# Pages of these folders are installed, those of all others are in the source tree only.
+PAGE_FOLDERS = (".", "tools/doc")
 
 
 def run(command, environment=None):
@@ -89,8 +95,24 @@ def check_tools():
     for script in ("ucg_compare", "ucg_vcluster"):
         expect("usage: " in run([script, "--help"]).lower(), f"{script} --help")
     expect("ucg_vcluster up" in run(["ucg_vcluster", "--help"]), "ucg_vcluster knows its name")
-    for page in ("LICENSE", "tools/doc/README.md", "tools/doc/slurm.md"):
-        expect(os.path.exists(f"/usr/local/share/doc/ucg/{page}"), f"{page} is there")
+    for script in ("ucg_compare", "ucg_vcluster"):
+        expect(not re.search(r"\b(perf|tools)/", run([script, "--help"])),
+               f"{script} --help names no program of the source tree")
+    expect(os.path.exists("/usr/local/share/ucg/calibrate"), "calibrate is there")
+
+
+def check_pages():
+    """Links lead to pages that are installed, or into folders of the source tree of which none
+    is."""
+    expect((PAGES / "LICENSE").exists(), "LICENSE is there")
+    pages = sorted(PAGES.rglob("*.md"))
+    expect(len(pages) > 10, "pages are there")
+    for page in pages:
+        for link in re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            target = os.path.normpath(page.parent.relative_to(PAGES) / link)
+            is_installed = (os.path.dirname(target) or ".") in PAGE_FOLDERS
+            expect((PAGES if is_installed else ROOT).joinpath(target).exists(),
+                   f"{page.relative_to(PAGES)}: {target} is there")
 
 
 def inside(build):
@@ -106,6 +128,7 @@ def inside(build):
         check_component()
         check_library(folder)
         check_tools()
+        check_pages()
         run(["umount", "-l", "/usr"])
         run(["umount", "-l", folder])
 

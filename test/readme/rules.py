@@ -10,7 +10,7 @@ NOT_COMMANDS = [
     ("ucg_coll/ARCHITECTURE.md", "topo ──"),
     ("ucg_coll/graph/README.md", "schedule bcast"),
     ("ucg_coll/graph/README.md", "0: post"),
-    ("ucg_coll/plan/README.md", "ring "),
+    ("tools/doc/algorithms.md", "ring "),
 ]
 
 # Replaces what the page cannot know and a reader fills in.

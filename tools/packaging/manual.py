@@ -26,9 +26,8 @@ def help_of(name, program):
         # argparse breaks lines at the width of the terminal, and no manual page is wider than this.
         said = subprocess.run([link, "--help"], env={**os.environ, "COLUMNS": "80"}, text=True,
                               capture_output=True, check=True).stdout
-    # The name of the program in the source tree, in examples.
-    short = name.removeprefix("ucg_")
-    return re.sub(rf"(?<![\w/-])(perf/|tools/){short}\b", name, said)
+    # The names of programs in the source tree, in examples.
+    return re.sub(r"(?<![\w/-])(perf|tools)/(compare|component_path|vcluster)\b", r"ucg_\2", said)
 
 
 def main():
