@@ -83,6 +83,21 @@ TEST_CASE("tune: what costs nothing above noise is said", "[tune]") {
     CHECK(fit.notes.size() == 4);
 }
 
+TEST_CASE("tune: a disturbed single message makes no profile that cannot be read", "[tune]") {
+    std::vector<Multicast> multicasts = measured({8, 1024, 8192});
+    for (Multicast& each : multicasts) {
+        if (each.messages == 1) {
+            each.round_trip_ns.assign(3, 1e6);
+        }
+    }
+    NetworkResult result;
+    result.hosts = {"a", "b"};
+    result.fit = fit_network(multicasts);
+    CHECK(result.fit.costs.minimum.alpha_p_ns >= 0);
+    CHECK(result.fit.costs.median.alpha_p_ns >= 0);
+    CHECK(cost::parse_toml(to_profile_toml(result, cost::default_profile(), "test")).ok());
+}
+
 TEST_CASE("tune: the box of a distribution", "[tune]") {
     const Box box = box_of({5, 1, 4, 2, 3});
     CHECK(box.minimum == 1);
