@@ -370,8 +370,7 @@ constexpr std::array kRows = {
     Row{"GenuineIntel", 6, 207, 207, "Intel Xeon, Emerald Rapids", emerald_rapids_profile},
     Row{"GenuineIntel", 6, 173, 174, "Intel Xeon, at times of Emerald Rapids",
         emerald_rapids_profile},
-    Row{"GenuineIntel", 6, 167, 167,
-        "Intel model 167 (Rocket Lake, or a virtual Xeon), at times of Sapphire Rapids",
+    Row{"GenuineIntel", 6, 167, 167, "Intel, model 167, at times of Sapphire Rapids",
         sapphire_rapids_profile},
 };
 
