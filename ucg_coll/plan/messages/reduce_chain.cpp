@@ -124,8 +124,10 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     }
     const auto further = static_cast<double>(divide_up(bytes, segment) - 1);
     const bool two_arms = root > 0 && root + 1 < count;
-    const double combining_ns = further > 0 ? link.in_segments().reduce_ns(2, segment, bytes)
-                                            : link.combining_ns(segment, bytes);
+    // Ranks between the ends send on from where a segment came, which is not combined on its way.
+    const Link parts = further > 0 ? link.in_segments() : link;
+    const double combining_ns = further > 0 && count > 2 ? parts.reduce_ns(2, segment, bytes)
+                                                         : parts.combining_ns(segment, bytes);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
     const price::Source source = count > 2 ? price::Source::fresh : price::Source::settled;
     return link.along_ns(hops(count, root), count, hop_ns) +
@@ -143,10 +145,14 @@ std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std:
     // That length is best for a single call; in a row of calls each further message keeps the ranks
     // of the chain busy.
     const std::uint64_t whole = std::max(round_up(bytes, op.element_bytes), op.element_bytes);
-    return reduce_chain_ns(link, count, root, bytes, whole) <
-                   reduce_chain_ns(link, count, root, bytes, segment)
-               ? whole
-               : segment;
+    const auto cheaper = [&](std::uint64_t one, std::uint64_t other) {
+        return reduce_chain_ns(link, count, root, bytes, one) <
+                       reduce_chain_ns(link, count, root, bytes, other)
+                   ? one
+                   : other;
+    };
+    const std::uint64_t best = cheaper(whole, segment);
+    return count > 2 ? best : cheaper(link.segment_copied_twice(bytes, op.element_bytes), best);
 }
 
 const Algorithm kReduceChain = {

@@ -98,10 +98,7 @@ std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request
     for (std::uint64_t segment = first; segment < request.bytes; segment *= 2) {
         look_at(segment);
     }
-    const std::uint64_t shorter = link.copied_twice_bytes_max() / request.element_bytes;
-    if (shorter > 0 && shorter < request.bytes / request.element_bytes) {
-        look_at(shorter * request.element_bytes);
-    }
+    look_at(link.segment_copied_twice(request.bytes, request.element_bytes));
     return best;
 }
 

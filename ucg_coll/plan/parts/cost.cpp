@@ -339,6 +339,14 @@ double Link::combining_ns(std::uint64_t bytes, std::uint64_t vector_bytes) const
                : reduce_ns(2, bytes, vector_bytes);
 }
 
+std::uint64_t Link::segment_copied_twice(std::uint64_t bytes, std::uint64_t element_bytes) const {
+    const std::uint64_t elements = divide_up(bytes, element_bytes);
+    const std::uint64_t most = messages_.copied_twice_bytes_max() / element_bytes;
+    return (most == 0 || most >= elements ? elements
+                                          : divide_up(elements, divide_up(elements, most))) *
+           element_bytes;
+}
+
 double Link::copy_ns(std::uint64_t bytes) const {
     return price::copy_ns(profile_, bytes, copy_rates(bytes));
 }

@@ -207,8 +207,10 @@ class Link {
     bool has_plain_messages(std::uint64_t bytes) const {
         return !oversubscribed_ && !messages_.copied_once(bytes);
     }
-    /// Returns the length up to which messages are copied in and out.
-    std::uint64_t copied_twice_bytes_max() const { return messages_.copied_twice_bytes_max(); }
+    /// Returns the longest segment that is copied in and out, by both ends at the same time, if a
+    /// vector of `bytes` is cut into segments of one length; the whole if that is copied so, or if
+    /// no element is.
+    std::uint64_t segment_copied_twice(std::uint64_t bytes, std::uint64_t element_bytes) const;
     cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages_.terms(bytes); }
     /// Returns the time that a rank needs to take one message and send one: it passes on what has
     /// come (fresh), or sends what it has had (settled).
