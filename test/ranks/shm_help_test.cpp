@@ -134,6 +134,21 @@ TEST_CASE("transport/shm: who gives up waits for the unit that another has taken
     CHECK_FALSE(group.transports[1]->status().ok());
 }
 
+TEST_CASE("transport/shm: who awaits the beginning of a rank that has broken off fails",
+          "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(2), {});
+    ShmTransport& waits = *group.transports[1];
+    group.transports[0]->break_off();
+    waits.help()->begin(call_of(0));
+    CHECK(waits.help()->look(kParts[0], 0) == State::waits);
+    for (int i = 0; i < 10'000 && !waits.has_failed(); ++i) {
+        waits.progress();
+    }
+    CHECK(waits.has_failed());
+    CHECK(waits.status().code() == Code::unreachable);
+    CHECK(waits.help()->look(kParts[0], 0) == State::broken);
+}
+
 TEST_CASE("transport/shm: bytes that are not there fail who would copy them",
           "[ranks][shm][help]") {
     const bool writes = GENERATE(false, true);

@@ -41,13 +41,16 @@ bool ShmTransport::reaches_all() {
 }
 
 /// Like compare_awaited(), for peers that are to begin a helped collective that this rank has
-/// begun: they may be at another collective, which runs by messages.
+/// begun: they may have broken off, or be at another collective, which runs by messages.
 void ShmTransport::compare_begun() {
     if (!help_.has_value()) {
         return;
     }
     help_->each_awaited([&](std::uint32_t index, const HelpedCall& call) {
-        if (!abandoned_ && contradicts(index, stamp_of({0, call.sequence, call.plan}))) {
+        if (abandoned_ || lost(index)) {
+            return;
+        }
+        if (contradicts(index, stamp_of({0, call.sequence, call.plan}))) {
             fail(Code::disagreement, index);
         }
     });
