@@ -146,7 +146,8 @@ transport::ShmOptions SharedMemoryWireup::options() const {
         static_cast<std::uint32_t>(options.flag_slot_bytes_max / times_less);
     options.ring_bytes = std::min(memory.ring_bytes(group_.ranks_per_cpu), ring_room_);
     options.own_processors = group_.ranks_per_cpu <= 1;
-    if (options.own_processors) {
+    // Slots have pages from the beginning: only groups that may have longer rings have more slots.
+    if (options.own_processors && ring_room_ > transport::ShmOptions().ring_bytes) {
         options.flag_slot_depth = transport::flag_slot_depth(memory.flag_slots.depth);
     }
     options.cache_bytes = memory.cache(cost::Cache::l3).capacity_bytes;
