@@ -15,15 +15,20 @@ inline bool Engine::may_begin(const Execution& execution) const {
     return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
 }
 
-/// Does a part of a collective's work. If a transport gets no memory for it, the collective has
-/// failed: nobody knows which of its messages are posted.
+/// Called when a transport got no memory for a part of a collective's work. The collective has
+/// failed: nobody knows which of its messages are posted, or whether peers see its share.
+void Engine::lose_memory(Execution& execution) {
+    out_of_memory_ = true;
+    execution.state_ = ExecutionState::failed;
+}
+
+/// Does a part of a collective's work.
 template <typename Work>
 inline void Engine::attempt(Execution& execution, Work work) {
     try {
         work();
     } catch (const std::bad_alloc&) {
-        out_of_memory_ = true;
-        execution.state_ = ExecutionState::failed;
+        lose_memory(execution);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <vector>
 
@@ -97,6 +98,7 @@ class Engine {
     void begin(Execution& execution);
     void begin_exposed(Execution& execution);
     void start_any(Execution& execution);
+    [[gnu::cold]] void lose_memory(Execution& execution);
     template <typename Work>
     void attempt(Execution& execution, Work work);
     [[gnu::always_inline]] void exchange(Execution& execution);
@@ -130,7 +132,11 @@ inline void Engine::exchange(Execution& execution) {
     execution.sequence_ = next_sequence_;
     execution.exchange_.sequence.collective = next_sequence_++;
     execution.exchange_.sequence.sequence = next_flag_slot_sequence_++;
-    execution.exchange();
+    try { // This costs no instruction unless something is thrown.
+        execution.exchange();
+    } catch (const std::bad_alloc&) {
+        lose_memory(execution);
+    }
     if (execution.state_ != ExecutionState::done) [[unlikely]] {
         await(execution);
     }

@@ -64,7 +64,9 @@ class Holding final : public transport::Transport, public transport::FlagSlots {
         return 0;
     }
     std::size_t exchange(const transport::FlagSlotExchange& exchange) override {
-        return exchange_by_parts(exchange);
+        const std::size_t seen = exchange_by_parts(exchange);
+        use_memory();
+        return seen;
     }
     void finish(std::uint64_t /*sequence*/) override {}
     bool broken() const override { return broken_; }
@@ -271,6 +273,19 @@ TEST_CASE("engine: an exchange that fails where it starts is given up by all tra
     CHECK(rank.execution.state() == ExecutionState::failed);
     CHECK(rank.engine.idle());
     CHECK(rank.transport.abandoned > 0);
+}
+
+TEST_CASE("engine: an exchange for which a transport gets no memory fails with the group",
+          "[engine][failed]") {
+    Rank0 rank(by_flag_slots());
+    rank.transport.has_room = true;
+    rank.transport.has_memory = false;
+    rank.engine.start(rank.execution);
+    CHECK(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.engine.idle());
+    CHECK(rank.transport.abandoned > 0);
+    CHECK(rank.transport.shares == 1);
+    CHECK(rank.engine.status().code() == Code::out_of_memory);
 }
 
 TEST_CASE("engine: who waits for one rank hears that another has failed", "[engine][failed]") {
