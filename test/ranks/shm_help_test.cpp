@@ -199,6 +199,78 @@ TEST_CASE("transport/shm: whether peers get at a buffer is found out for each ca
 
 namespace {
 
+/// A collective of another plan than that of call_of(), by the flag slots or by messages.
+constexpr std::uint16_t kOtherPlan = 1;
+
+/// Returns what the rank finds in so many turns that it has compared what it waits for.
+Code found_in_vain(ShmTransport& rank, const transport::FlagSlotSequence* awaited = nullptr) {
+    for (int i = 0; i < 10'000 && !rank.has_failed(); ++i) {
+        rank.progress();
+        if (awaited != nullptr) {
+            rank.flag_slots()->shared(*awaited, 0, 0);
+        }
+    }
+    return rank.status().code();
+}
+
+} // namespace
+
+TEST_CASE("transport/shm: a helped collective at one rank and another at its peer are noticed",
+          "[ranks][shm][help]") {
+    transport::ShmOptions options;
+    options.rings_at_first = GENERATE(0U, 16U);
+    test::ShmGroup group(first_ranks(3), options);
+    ShmTransport& other = *group.transports[0];
+    ShmTransport& rank = *group.transports[1];
+    const transport::FlagSlotSequence by_flag_slots = {0, 5, kOtherPlan};
+    auto data = test::filled(8, 1);
+    SECTION("whose peer has shared something") {
+        REQUIRE(other.flag_slots()->share(by_flag_slots, data.data(), data.size()));
+        rank.help()->begin(call_of(5));
+        CHECK(rank.help()->look(kParts[0], 5) == State::waits);
+        CHECK(found_in_vain(rank) == Code::disagreement);
+        CHECK(rank.help()->look(kParts[0], 5) == State::broken);
+    }
+    SECTION("by who waits for a share") {
+        other.help()->begin(call_of(5));
+        CHECK(found_in_vain(rank, &by_flag_slots) == Code::disagreement);
+    }
+    SECTION("by who waits for a message") {
+        other.help()->begin(call_of(5));
+        transport::Message awaited = test::message(test::kRecv, 0, data, 5);
+        awaited.plan = kOtherPlan;
+        rank.post({&awaited, 1});
+        CHECK(found_in_vain(rank) == Code::disagreement);
+        CHECK(awaited.state == transport::MessageState::failed);
+    }
+}
+
+TEST_CASE("transport/shm: beginnings of another collective, or of long ago, contradict nothing",
+          "[ranks][shm][help]") {
+    test::ShmGroup group(first_ranks(2), {});
+    const std::array<Help*, 2> ranks = {group.transports[0]->help(), group.transports[1]->help()};
+    auto data = test::filled(8, 1);
+    transport::Message awaited = test::message(test::kRecv, 0, data, 5);
+    awaited.plan = kOtherPlan;
+    SECTION("one of the same number, before the numbers began anew") {
+        ranks[0]->begin(call_of(5));
+        ranks[1]->begin(call_of(5));
+        finish(ranks, 5);
+    }
+    SECTION("one that uses the same entry") {
+        ranks[0]->begin(call_of(5 + kEntries));
+    }
+    SECTION("buffers that peers read") {
+        REQUIRE(group.transports[0]->expose(5, {}, 0));
+    }
+    group.transports[1]->post({&awaited, 1});
+    CHECK(found_in_vain(*group.transports[1]) == Code::ok);
+    const transport::FlagSlotSequence by_flag_slots = {0, 5, kOtherPlan};
+    CHECK(found_in_vain(*group.transports[1], &by_flag_slots) == Code::ok);
+}
+
+namespace {
+
 /// State that two processes share from before they have heaps.
 struct Rendezvous {
     std::array<std::atomic<int>, 3> stage;

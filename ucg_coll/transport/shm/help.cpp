@@ -125,6 +125,19 @@ ShmHelp::Begun ShmHelp::begun(std::uint32_t index, std::uint32_t sequence) {
                                                                                  : Begun::long_ago;
 }
 
+bool ShmHelp::contradicts(std::uint32_t index, std::uint64_t stamp) const {
+    const auto sequence = static_cast<std::uint32_t>(stamp >> 32U);
+    const std::uint64_t own = sequence_word(sequence, plan_of(static_cast<std::uint16_t>(stamp)));
+    const std::uint64_t found = entry(index, sequence).sequence.load(std::memory_order_relaxed);
+    // Without a plan it tells of exposed buffers.
+    if (found == own || sequence_part(found) != sequence_part(own) || found >> kPlanShift == 0) {
+        return false;
+    }
+    // One that this rank has begun, too, was 2^32 collectives ago.
+    const HelpedCall* const latest = calls_.empty() ? nullptr : &calls_[sequence & mask_];
+    return latest == nullptr || found != sequence_word(latest->sequence, latest->plan);
+}
+
 bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
     for (const Rank rank : part.named) {
         if (!has_begun(index_of(rank), sequence)) {

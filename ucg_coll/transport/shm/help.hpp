@@ -77,6 +77,10 @@ class ShmHelp final : public Help {
         }
     }
 
+    /// Returns whether that rank has begun a collective of that stamp_of()'s number in which ranks
+    /// help one another, with another plan.
+    bool contradicts(std::uint32_t index, std::uint64_t stamp) const;
+
   private:
     /// Whether a rank has begun a collective, as its entry says, which is used again and again: not
     /// yet; yes; it has begun a later one; it has given up.

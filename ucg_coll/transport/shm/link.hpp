@@ -236,6 +236,11 @@ class Inbox {
     bool contradicts(std::uint64_t tag) const;
     /// Returns whether a message of that collective is awaited, but of another plan.
     bool awaits_other(std::uint64_t tag) const { return posted_.contradicts(tag); }
+    /// Calls `look` with the tags of the messages that are awaited and of which nothing has come.
+    template <typename Look>
+    void each_tag(Look look) const {
+        posted_.each_tag(look);
+    }
 
     std::size_t early_count() const { return early_.size(); }
 

@@ -51,12 +51,17 @@ class MessageQueue {
         return message;
     }
 
+    /// Calls `look` with the tags of all messages.
+    template <typename Look>
+    void each_tag(Look look) const {
+        for (const Message* at = first_; at != nullptr; at = at->next) {
+            look(tag_of(*at));
+        }
+    }
     /// Returns whether a message of the queue contradict()s the tag.
     bool contradicts(std::uint64_t tag) const {
         bool found = false;
-        for (const Message* at = first_; at != nullptr && !found; at = at->next) {
-            found = contradict(tag_of(*at), tag);
-        }
+        each_tag([&](std::uint64_t own) { found = found || contradict(own, tag); });
         return found;
     }
 

@@ -505,9 +505,12 @@ void ShmTransport::compare(const FlagSlotSequence& sequence, std::uint32_t peer_
     }
 }
 
-/// Returns whether the peer has sent a message of that collective with another plan. It may have
-/// made the ring for that.
+/// Returns whether the peer has begun a helped collective of that number with another plan, or has
+/// sent a message of one. It may have made the ring for that.
 bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
+    if (help_.has_value() && help_->contradicts(peer_index, stamp)) {
+        return true;
+    }
     if (!peers_.has(peer_index)) {
         const auto* agreed =
             reinterpret_cast<const std::atomic<std::uint32_t>*>(lines_.data() + layout_.numbers());
@@ -518,7 +521,8 @@ bool ShmTransport::contradicts(std::uint32_t peer_index, std::uint64_t stamp) {
     return peers_[peer_index].inbox.contradicts(stamp);
 }
 
-/// Like compare(), for messages in vain: their senders may have shared something instead.
+/// Like compare(), for messages in vain: their senders may have shared something instead, or have
+/// begun a helped collective.
 void ShmTransport::compare_awaited() {
     if (lost() || look_for_dead()) {
         return;
@@ -537,6 +541,10 @@ void ShmTransport::compare_awaited() {
         bool found = false;
         flag_slots_->each_stamp(
             index, [&](std::uint64_t stamp) { found = found || inbox.awaits_other(stamp); });
+        if (help_.has_value()) {
+            inbox.each_tag(
+                [&](std::uint64_t tag) { found = found || help_->contradicts(index, tag); });
+        }
         if (found) {
             fail(Code::disagreement, index);
         }

@@ -41,7 +41,8 @@ bool ShmTransport::reaches_all() {
 }
 
 /// Like compare_awaited(), for peers that are to begin a helped collective that this rank has
-/// begun: they may have broken off, or be at another collective, which runs by messages.
+/// begun: they may have broken off, or be at another collective, which runs by messages or by the
+/// flag slots.
 void ShmTransport::compare_begun() {
     if (!help_.has_value()) {
         return;
@@ -50,7 +51,11 @@ void ShmTransport::compare_begun() {
         if (abandoned_ || lost(index)) {
             return;
         }
-        if (contradicts(index, stamp_of({0, call.sequence, call.plan}))) {
+        const std::uint64_t own = stamp_of({0, call.sequence, call.plan});
+        bool found = contradicts(index, own);
+        flag_slots_->each_stamp(
+            index, [&](std::uint64_t stamp) { found = found || contradict(stamp, own); });
+        if (found) {
             fail(Code::disagreement, index);
         }
     });
