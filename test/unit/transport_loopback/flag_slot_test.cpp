@@ -10,10 +10,9 @@ using transport::Delivery;
 using transport::FlagSlots;
 using transport::FlagSlotSequence;
 using transport::LoopbackFabric;
-using transport::LoopbackTransport;
 
 constexpr Rank kRanks = 3;
-constexpr std::uint64_t kDepth = LoopbackTransport::kFlagSlotDepth;
+constexpr std::uint64_t kDepth = 8;
 
 FlagSlotSequence sequence(std::uint64_t number) {
     return {number, static_cast<std::uint32_t>(number + 3), 1};
@@ -70,7 +69,7 @@ TEST_CASE("transport/loopback: every reader sees what each rank shares, and keep
 
 TEST_CASE("transport/loopback: a flag slot has room again when the last peer is done",
           "[loopback][flag_slots]") {
-    LoopbackFabric fabric(kRanks, Delivery::immediate);
+    LoopbackFabric fabric(kRanks, Delivery::immediate, 1, kDepth);
     FlagSlots& own = flag_slot(fabric, 1);
     for (std::uint64_t number = 0; number < kDepth; ++number) {
         CHECK(own.share(sequence(number), nullptr, 0));

@@ -6,10 +6,12 @@
 
 namespace ucg::transport {
 
-LoopbackFabric::LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed)
+LoopbackFabric::LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed,
+                               std::size_t flag_slot_depth)
     : delivery_(delivery), random_(seed) {
     for (Rank rank = 0; rank < rank_count; ++rank) {
-        ports_.push_back(std::make_unique<LoopbackTransport>(*this, rank, rank_count));
+        ports_.push_back(
+            std::make_unique<LoopbackTransport>(*this, rank, rank_count, flag_slot_depth));
     }
 }
 
@@ -27,8 +29,9 @@ bool LoopbackFabric::quiet() const {
     });
 }
 
-LoopbackTransport::LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count)
-    : fabric_(fabric), rank_(rank) {
+LoopbackTransport::LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count,
+                                     std::size_t flag_slot_depth)
+    : fabric_(fabric), rank_(rank), slots_(flag_slot_depth) {
     for (Slot& slot : slots_) {
         slot.bytes.reserve(1); // Never null, even of no bytes.
         slot.arrived.resize(static_cast<std::size_t>(rank_count));
@@ -221,12 +224,12 @@ bool LoopbackTransport::share(const FlagSlotSequence& sequence, const std::byte*
     UCG_ASSERT(bytes <= kFlagSlotBytes);
     const bool room =
         std::all_of(fabric_.ports_.begin(), fabric_.ports_.end(), [&](const auto& peer) {
-            return peer.get() == this || sequence.sequence < peer->done_ + kFlagSlotDepth;
+            return peer.get() == this || sequence.sequence < peer->done_ + slots_.size();
         });
     if (!room) {
         return false;
     }
-    Slot& slot = slots_[sequence.sequence % kFlagSlotDepth];
+    Slot& slot = slots_[sequence.sequence % slots_.size()];
     UCG_ASSERT(slot.after < sequence.sequence + 1);
     slot.after = sequence.sequence + 1;
     slot.collective = sequence.collective;
@@ -251,7 +254,7 @@ const std::byte* LoopbackTransport::look_at(const FlagSlotSequence& sequence,
                                             const FlagSlotRead& read) {
     UCG_ASSERT(read.owner != rank_ && read.owner >= 0 && read.owner < fabric_.rank_count() &&
                sequence.sequence >= done_);
-    Slot& slot = fabric_.transport(read.owner).slots_[sequence.sequence % kFlagSlotDepth];
+    Slot& slot = fabric_.transport(read.owner).slots_[sequence.sequence % slots_.size()];
     if (slot.after != sequence.sequence + 1) {
         return nullptr;
     }

@@ -25,7 +25,10 @@ class LoopbackTransport;
 /// What connects the ranks. To be used by one thread.
 class LoopbackFabric {
   public:
-    LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed = 1);
+    /// `flag_slot_depth`: how many numbers a rank may be ahead of its peers on its flag slot: few,
+    /// so that tests have ranks that wait for room.
+    LoopbackFabric(Rank rank_count, Delivery delivery, std::uint64_t seed = 1,
+                   std::size_t flag_slot_depth = 4);
     ~LoopbackFabric();
     LoopbackFabric(const LoopbackFabric&) = delete;
     LoopbackFabric& operator=(const LoopbackFabric&) = delete;
@@ -58,7 +61,8 @@ class LoopbackFabric {
 
 class LoopbackTransport final : public Transport, public PeerMemory, public FlagSlots {
   public:
-    LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count);
+    LoopbackTransport(LoopbackFabric& fabric, Rank rank, Rank rank_count,
+                      std::size_t flag_slot_depth);
 
     std::string_view name() const override { return "loopback"; }
     void post(std::span<Message> messages) override;
@@ -86,10 +90,7 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Flag
     void finish(std::uint64_t sequence) override;
     bool broken() const override { return false; }
 
-    /// The longest share, and how many numbers a rank may be ahead of its peers: few, so that tests
-    /// have ranks that wait for room.
-    static constexpr std::uint64_t kFlagSlotBytes = 8 << 10;
-    static constexpr std::size_t kFlagSlotDepth = 4;
+    static constexpr std::uint64_t kFlagSlotBytes = 8 << 10; ///< The longest share.
 
     /// Staging memory of each rank; allocated only where it is used.
     static constexpr std::uint64_t kStagingBytes = 1 << 20;
@@ -144,8 +145,8 @@ class LoopbackTransport final : public Transport, public PeerMemory, public Flag
         std::vector<std::byte> bytes;
         std::vector<bool> arrived; ///< Index: reader; has it seen the share? Then it stays seen.
     };
-    std::array<Slot, kFlagSlotDepth> slots_; ///< The own flag slot.
-    std::uint64_t done_ = 0;                 ///< This rank looks at no share below this number.
+    std::vector<Slot> slots_; ///< The own flag slot.
+    std::uint64_t done_ = 0;  ///< This rank looks at no share below this number.
 };
 
 } // namespace ucg::transport
