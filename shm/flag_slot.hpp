@@ -163,7 +163,7 @@ class FlagSlotWriter {
         : lines_(lines, shape), rank_(rank),
           sequences_per_store_(std::max(1U, shape.depth / kStoresPerFlagSlot)),
           last_(rank == 0 ? shape.ranks - 1 : 0), buffers_(buffers), slot_bytes_(shape.slot_bytes),
-          backed_(shape.depth) {}
+          backed_(shape.depth), pace_(std::max(kFirstComparison, 4 * shape.depth)) {}
 
     /// Returns whether the slot of that sequence number may be written. Reads the peers' words only
     /// when what is known of them does not suffice.
@@ -259,7 +259,8 @@ class FlagSlotWriter {
 
   private:
     static constexpr std::uint32_t kStoresPerFlagSlot = 4;
-    /// Copies before the ways of copying are compared first: all buffers have their pages then.
+    /// Copies before the ways of copying are compared first, at least, and four times as many as
+    /// there are buffers: all have their pages then.
     static constexpr std::uint32_t kFirstComparison = 256;
     static constexpr std::uint64_t kPageLeast = 4096; ///< Bytes of the shortest page there is.
 
@@ -316,7 +317,7 @@ class FlagSlotWriter {
     bool at_once_ = true;
     std::uint64_t done_ = 0;
     std::uint64_t stored_ = 0; ///< What the peers see of done_.
-    CopyPace pace_{kFirstComparison};
+    CopyPace pace_;
 };
 
 /// A reader's end of one peer's flag slot.
