@@ -39,7 +39,7 @@ class BackedBuffers {
     BackedBuffers() = default;
     explicit BackedBuffers(const RingShape& shape)
         : shape_(shape), per_bit_{per_bit(shape.depth, kBits), per_bit(shape.depth, kBits),
-                                  per_bit(shape.long_buffers(), kLongBits)} {}
+                                  per_bit(shape.long_buffers(), long_bits(shape))} {}
 
     /// Returns whether all buffers that a message of that length may use have pages, wherever it
     /// begins.
@@ -68,6 +68,10 @@ class BackedBuffers {
   private:
     static constexpr std::uint32_t kBits = 64;
     static constexpr std::uint32_t kLongBits = 32;
+    /// Buffers of one page are whole with that page, so their two kinds share bits alike.
+    static constexpr std::uint32_t long_bits(const RingShape& shape) {
+        return shape.slot_bytes > kPageBytes ? kLongBits : kBits;
+    }
     /// Short buffers, first pages of long buffers, and whole long buffers.
     enum Kind : std::uint8_t { brief, page, whole, kinds };
 

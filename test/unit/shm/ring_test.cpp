@@ -108,6 +108,23 @@ TEST_CASE("shm/ring: buffers are backed as far as messages need them", "[shm]") 
     CHECK(send((16 << 10) + 200) == 0);
 }
 
+TEST_CASE("shm/ring: each buffer has pages before a fragment lies there, however deep the ring is",
+          "[shm]") {
+    const RingShape shape = {GENERATE(16U, 32U, 64U, 128U), GENERATE(512U, 4096U, 8192U)};
+    CAPTURE(shape.depth, shape.slot_bytes);
+    BackedBuffers buffers(shape);
+    std::vector<bool> backed(shape.buffers_bytes());
+    for (std::uint64_t n = 0; n < 2 * shape.depth; ++n) {
+        buffers.prepare(n, shape.slot_bytes, 0, [&](std::uint64_t offset, std::uint64_t bytes) {
+            std::fill_n(backed.begin() + static_cast<std::ptrdiff_t>(offset), bytes, true);
+            return true;
+        });
+        const auto buffer =
+            backed.begin() + static_cast<std::ptrdiff_t>(shape.buffer_offset(n, shape.slot_bytes));
+        REQUIRE(std::count(buffer, buffer + shape.slot_bytes, true) == shape.slot_bytes);
+    }
+}
+
 TEST_CASE("shm/ring: short messages travel whole, longer ones in two parts at least", "[shm]") {
     const RingShape shape = {16, 16 << 10};
     CHECK(fragment_bytes(shape, 0, 4096, 0) == 4096);
