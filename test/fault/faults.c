@@ -176,6 +176,27 @@ static void mismatch(const char* bytes) {
     free(data);
 }
 
+/** Sends blocks of `counts` elements from `much`, and receives half as many of each. */
+static int call_alltoall_with_two_lengths(int of_one_type, const int* much, const int* counts,
+                                          int* little) {
+    enum { RANKS_MAX = 16 };
+    int halves[RANKS_MAX];
+    int places[RANKS_MAX];
+    int half_places[RANKS_MAX];
+    MPI_Datatype types[RANKS_MAX];
+    const int unit = of_one_type ? 1 : (int)sizeof(int);
+    for (int i = 0; i < RANKS_MAX; i++) {
+        halves[i] = counts[i] / 2;
+        places[i] = i * counts[i] * unit;
+        half_places[i] = i * halves[i] * unit;
+        types[i] = MPI_INT;
+    }
+    return of_one_type ? MPI_Alltoallv(much, counts, places, MPI_INT, little, halves, half_places,
+                                       MPI_INT, MPI_COMM_WORLD)
+                       : MPI_Alltoallw(much, counts, places, types, little, halves, half_places,
+                                       types, MPI_COMM_WORLD);
+}
+
 /** Calls the collective with 8 integers for each rank on one side, and 4 on the other: with the
  *  vector that begins at `little`, which ends there, the library must leave the rest alone. */
 static int call_with_two_lengths(const char* collective, int* much, int* little) {
@@ -198,6 +219,12 @@ static int call_with_two_lengths(const char* collective, int* much, int* little)
     }
     if (0 == strcmp(collective, "allgatherv")) {
         return MPI_Allgatherv(little, LITTLE, MPI_INT, much, counts, places, MPI_INT, comm);
+    }
+    if (0 == strcmp(collective, "alltoall")) {
+        return MPI_Alltoall(little, LITTLE, MPI_INT, much, MUCH, MPI_INT, comm);
+    }
+    if (0 == strcmp(collective, "alltoallv") || 0 == strcmp(collective, "alltoallw")) {
+        return call_alltoall_with_two_lengths('v' == collective[8], much, counts, little);
     }
     if (0 == strcmp(collective, "gatherv")) {
         return MPI_Gatherv(little, LITTLE, MPI_INT, much, counts, places, MPI_INT, 0, comm);

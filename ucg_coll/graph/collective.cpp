@@ -166,12 +166,19 @@ Status validate_elements(const Request& request) {
     return Status();
 }
 
-/// Checks that the root's own block, whose length is given twice, has the same length in both.
+/// Checks that the root's own block, or of an alltoallv any rank's, whose length is given twice,
+/// has the same length in both.
 Status validate_own_block(const Request& request, Rank rank) {
+    const auto own = static_cast<std::size_t>(rank);
+    if (request.collective == Collective::alltoallv && !request.in_place &&
+        request.send.bytes[own] != request.receive.bytes[own]) {
+        return failure(Code::disagreement,
+                       "send.bytes: rank {} sends itself {}, but its own block in receive has {}",
+                       rank, request.send.bytes[own], request.receive.bytes[own]);
+    }
     if (rank != request.root || request.in_place) {
         return Status();
     }
-    const auto own = static_cast<std::size_t>(rank);
     if (request.collective == Collective::gatherv && request.receive.bytes[own] != request.bytes) {
         return failure(Code::disagreement, "bytes: {}, but the root's block in receive has {}",
                        request.bytes, request.receive.bytes[own]);

@@ -18,10 +18,14 @@ static ucg_status_t open_alltoall(coll_ucg_call_t* call, const void* sbuf, coll_
         .element_bytes = 1,
     };
     call->empty = 0 == call->params.count;
-    const ucg_status_t status = coll_ucg_open_receive(call, rbuf, received, rtype);
+    ucg_status_t status = coll_ucg_open_receive(call, rbuf, received, rtype);
     if (UCG_OK == status && MPI_IN_PLACE == sbuf) {
         coll_ucg_read_in_place(call, 0, received);
         return UCG_OK;
+    }
+    if (UCG_OK == status) {
+        status = coll_ucg_check_own_block(call, coll_ucg_packed_bytes(stype, (size_t)scount),
+                                          call->params.count);
     }
     return UCG_OK == status ? coll_ucg_open_send(call, sbuf, (size_t)scount * size, stype) : status;
 }

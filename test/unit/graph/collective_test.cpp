@@ -97,6 +97,16 @@ TEST_CASE("graph: malformed requests name the field", "[graph][collective]") {
         CHECK(problem(g) == "bytes: 4, but the root's block in receive has 8");
         CHECK(problem(g, 1).empty());
     }
+    SECTION("an own block of each rank") {
+        Request v = request(Collective::alltoallv, 2, 0);
+        v.send = {{8, 4}, {0, 8}};
+        v.receive = {{8, 8}, {0, 8}};
+        CHECK(problem(v).empty());
+        CHECK(problem(v, 1) ==
+              "send.bytes: rank 1 sends itself 4, but its own block in receive has 8");
+        v.in_place = true;
+        CHECK(problem(v, 1).empty());
+    }
     SECTION("edges") {
         Request n = request(Collective::neighbor_alltoallv, 3, 0);
         n.send = {{4, 8}, {0, 4}, {1, 0}};
