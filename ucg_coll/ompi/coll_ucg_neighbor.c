@@ -25,6 +25,14 @@ static ucg_status_t enter_with_all(mca_coll_ucg_module_t* module) {
     return OMPI_COMM_IS_CART(module->comm) ? coll_ucg_enter(module) : UCG_ERR_UNSUPPORTED;
 }
 
+/** Has no process of a grid any data for such a call? */
+static bool is_empty_on_grid(coll_ucg_count_t scount, const ompi_datatype_t* stype,
+                             coll_ucg_count_t rcount, const ompi_datatype_t* rtype,
+                             const ompi_communicator_t* comm) {
+    return 0 == coll_ucg_packed_bytes(stype, (size_t)scount) &&
+           0 == coll_ucg_packed_bytes(rtype, (size_t)rcount) && OMPI_COMM_IS_CART(comm);
+}
+
 /* ------------------------------------------------------------------ the functions */
 
 /** The blocks that the functions' arguments describe: one block for all edges, equal blocks, blocks
@@ -54,8 +62,7 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scou
                                          struct ompi_communicator_t* comm,
                                          mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    if (0 == coll_ucg_packed_bytes(sdtype, (size_t)scount) &&
-        0 == coll_ucg_packed_bytes(rdtype, (size_t)rcount) && OMPI_COMM_IS_CART(comm)) {
+    if (is_empty_on_grid(scount, sdtype, rcount, rdtype, comm)) {
         return coll_ucg_leave_empty(ucg, COLL_UCG_FN_neighbor_allgather);
     }
     ucg_status_t status = enter_with_all(ucg);
@@ -196,6 +203,9 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scoun
                                         struct ompi_communicator_t* comm,
                                         mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    if (is_empty_on_grid(scount, sdtype, rcount, rdtype, comm)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_neighbor_alltoall);
+    }
     ucg_status_t status = enter_with_all(ucg);
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
