@@ -42,9 +42,11 @@ class UnitWord {
 
     // For any rank.
 
-    /// Returns what the word says; nothing if it belongs to another collective.
-    std::optional<Counts> look(Name name) const {
-        return counts_of(word_.load(std::memory_order_acquire), name);
+    /// Returns what the word says; nothing if it belongs to another collective. `order`: acquire,
+    /// or sequentially consistent.
+    std::optional<Counts> look(Name name,
+                               std::memory_order order = std::memory_order_acquire) const {
+        return counts_of(word_.load(order), name);
     }
 
     /// Takes the next of `units` and returns it; the caller now owes it. Returns nothing if all are

@@ -2,6 +2,7 @@
 // must come another way. Here a process notes the refusal itself, at the moment that is to be
 // tested; test/mpi/forbidden.c has real refusals.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -474,4 +475,39 @@ TEST_CASE("transport/shm: who gives up does not wait for what it has asked itsel
         CHECK(pair.help(0).read(1, BufferKind::input, 3, 0, here) == Help::Copied::later);
         pair.group.transports[0]->abandon();
     }
+}
+
+TEST_CASE("transport/shm: who gives up does not wait for a helper that has asked and is away",
+          "[ranks][shm][refusal]") {
+    using graph::BufferKind;
+    Helped pair;
+    REQUIRE(pair.help(0).take(kParts[0], 3) == 0U);
+    access_of(pair.group, 0).refuse_reading();
+    std::vector<std::byte> here(100);
+    CHECK(pair.help(0).read(1, BufferKind::input, 3, 0, here) == Help::Copied::later);
+    const bool comes_back = GENERATE(false, true);
+    const bool takes_another = comes_back && GENERATE(false, true);
+    CAPTURE(comes_back, takes_another);
+    if (takes_another) {
+        REQUIRE(pair.help(0).take(kParts[0], 3) == 1U);
+    } else if (comes_back) {
+        CHECK(pair.help(0).look(kParts[0], 3) != Help::State::broken);
+    }
+    std::atomic<bool> ended = false;
+    std::thread gives_up([&] {
+        pair.group.transports[1]->abandon();
+        ended = true;
+    });
+    for (int i = 0; i < 2000 && !ended; ++i) {
+        if (comes_back && i == 50) { // If abandon() does not wait, it has returned by then.
+            CHECK_FALSE(ended.load());
+            pair.help(0).unit_done(kParts[0], 3);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(ended.load());
+    CHECK(pair.help(0).look(kParts[0], 3) == Help::State::broken);
+    pair.help(0).unit_done(kParts[0], 3);
+    gives_up.join();
+    pair.group.transports[0]->abandon();
 }

@@ -164,9 +164,21 @@ bool ShmHelp::all_begun(const HelpedPart& part, std::uint32_t sequence) {
     return true;
 }
 
+bool ShmHelp::owes(const shm::UnitWord& units) const {
+    return std::find(owed_.begin(), owed_.end(), &units) != owed_.end();
+}
+
+/// A caller that owes a unit of the part goes on with it after this look. So the store comes before
+/// the load of the word, both in one order with those of a rank that gives up: it closes the word
+/// before it looks who only asks.
 Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
     if (abandoned_ || !status_.ok()) {
         return State::broken;
+    }
+    const shm::UnitWord& units = word(part, sequence);
+    const bool goes_on = owes(units);
+    if (goes_on) [[unlikely]] {
+        say_only_asks(false);
     }
     switch (begun(index_of(part.owner), sequence)) {
     case Begun::no: return waiting(State::waits, part, sequence);
@@ -174,7 +186,8 @@ Help::State ShmHelp::look(const HelpedPart& part, std::uint32_t sequence) {
     case Begun::given_up: give_up(part.owner); return State::broken;
     case Begun::yes: break;
     }
-    const auto counts = word(part, sequence).look(name_of(sequence));
+    const auto counts = units.look(name_of(sequence),
+                                   goes_on ? std::memory_order_seq_cst : std::memory_order_acquire);
     if (!counts) {
         return State::over; // The owner has begun a later collective.
     }
@@ -244,9 +257,14 @@ Help::State ShmHelp::waiting(State state, const HelpedPart& part, std::uint32_t 
 
 std::optional<std::uint32_t> ShmHelp::take(const HelpedPart& part, std::uint32_t sequence) {
     shm::UnitWord& units = word(part, sequence);
+    if (!owed_.empty()) { // This rank has asked for those; before the swap, which releases it.
+        say_only_asks(false);
+    }
     const std::optional<std::uint32_t> unit = units.take(name_of(sequence), part.units);
     if (unit) {
         owed_.push_back(&units);
+    } else if (!owed_.empty()) {
+        say_only_asks(true);
     }
     return unit;
 }
@@ -260,6 +278,9 @@ void ShmHelp::unit_done(const HelpedPart& part, std::uint32_t sequence) {
     owed_.erase(owed);
     if (units.unit_done() == part.units && flag_slots_.wakes()) {
         flag_slots_.wake(shm::Awaits::message);
+    }
+    if (!owed_.empty()) { // This rank has asked for those.
+        say_only_asks(true);
     }
 }
 
@@ -349,6 +370,7 @@ Help::Copied ShmHelp::heard(Asks::Answer answer, bool asked, std::uint32_t index
         return Copied::no;
     }
     ask_now_and_then();
+    say_only_asks(true);
     return Copied::later;
 }
 
@@ -398,25 +420,26 @@ void ShmHelp::close_all() {
     }
 }
 
-/// Returns whether no rank will say any more that a unit of the part is done. A rank whose process
-/// has ended does not; one that has given up copies nothing, but says so. The word does not tell
-/// which rank is inside a unit, so the others get their time, as do ranks of which the kernel does
-/// not tell whether they exist.
+/// Returns whether nobody is inside a unit of the part any more, although some are not done. A rank
+/// whose process has ended says nothing, nor does one that has only asked, before it comes back;
+/// one that has given up copies nothing, but says so. The word does not tell which rank is inside a
+/// unit, so the others get their time, as do ranks of which the kernel does not tell whether they
+/// exist.
 bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const {
-    bool some_gone = false;
+    bool some_away = false;
     bool others = false;
     for (const Rank rank : part.named) {
         const std::uint32_t index = index_of(rank);
         if (index == self_) {
             continue;
         }
-        if (gone(index) || (waited_long && !askable(index))) {
-            some_gone = true;
+        if (only_asks(index) || gone(index) || (waited_long && !askable(index))) {
+            some_away = true;
         } else if (entry(index, sequence).sequence.load(std::memory_order_seq_cst) != kGivenUp) {
             others = true;
         }
     }
-    return some_gone && (!others || waited_long);
+    return some_away && (!others || waited_long);
 }
 
 /// Gives up, and waits for the units that others are doing: each is inside one at most.

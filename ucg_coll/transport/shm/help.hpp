@@ -108,6 +108,15 @@ class ShmHelp final : public Help {
     State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
     bool is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const;
     void ask_now_and_then();
+    /// Says whether this rank is inside no unit but those that wait for an answer: then it copies
+    /// nothing from or to peers before it has said the contrary.
+    void say_only_asks(bool only) {
+        sites_[self_].head->only_asks.store(only ? 1 : 0, std::memory_order_seq_cst);
+    }
+    bool only_asks(std::uint32_t index) const {
+        return sites_[index].head->only_asks.load(std::memory_order_seq_cst) != 0;
+    }
+    bool owes(const shm::UnitWord& units) const;
     bool ended(std::uint32_t index) const { return (ended_ >> index & 1U) != 0; }
     bool askable(std::uint32_t index) const { return shm::tells_end(reach_of(index)); }
     bool gone(std::uint32_t index) const { return shm::has_ended(reach_of(index)); }

@@ -41,6 +41,8 @@ struct alignas(2 * kCacheLine) RegionHead {
     shm::ProcessNumber process;             ///< as this is.
     std::atomic<std::uint64_t> asks;        ///< How often peers have asked this rank.
     Ask ask;                                ///< The rank's own.
+    /// 1 while the rank is inside no unit of any collective but those for which it has asked peers.
+    std::atomic<std::uint64_t> only_asks;
 };
 static_assert(sizeof(RegionHead) == 2 * kCacheLine);
 
