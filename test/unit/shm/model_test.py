@@ -136,6 +136,26 @@ UNITS = [(["-DSEQUENTIAL"] + case, holds, False) for case, holds in (
     (ONE_UNIT + ["-DDONE_ADDED=RELEASE"], True, False),
     (TWO_UNITS + ["-DCLOSE_SWAPPED=RELAXED"], True, False),
 ]
+AWAY = [
+    ([], True, False),
+    (["-DRETURNS=3"], True, False),
+    (["-DNO_SAYING"], False, False),
+    (["-DNO_LOOK"], False, False),
+    (["-DNOT_BACK"], False, False),
+    (["-DNOT_BACK_TO_TAKE"], False, False),
+    (["-DSAY_FIRST"], False, False),
+    (["-DLOOK_FIRST"], False, False),
+    (["-DSAID=RELAXED"], False, False),
+    (["-DTAKEN_BACK=RELEASE"], False, False),
+    (["-DSAYING_LOADED=ACQUIRE"], False, False),
+    (["-DWORD_LOADED=ACQUIRE"], False, False),
+    (["-DCLOSE_SWAPPED=BOTH"], False, False),
+    (["-DDONE_ADDED=RELAXED"], False, False),
+    (["-DDONE_LOADED=RELAXED"], False, False),
+    # away.pml covers the other ones.
+    (["-DSAID=RELEASE"], True, False),
+    (["-DTAKEN_SWAPPED=RELAXED"], True, False),
+]
 RUNS = ["-DREUSE", "-DRUN=2", "-DDEPTH=4", "-DMESSAGES=6"]
 BY_RING = ["-DMARKS=0"]
 MORE_BUFFERS = ["-DMESSAGES=6", "-DFIRST_ROUNDS=2"] + BY_RING
@@ -269,7 +289,7 @@ CASES = {"doorbell": DOORBELL, "flag_slot": FLAG_SLOT,
          "cooperative": COOPERATIVE,
          "cooperative_orders": COOPERATIVE_ORDERS,
          "units": UNITS, "ring": RING, "early": EARLY, "decline": DECLINE, "asks": ASKS,
-         "lease": LEASE, "exchange": EXCHANGE, "litmus": LITMUS}
+         "away": AWAY, "lease": LEASE, "exchange": EXCHANGE, "litmus": LITMUS}
 # Larger cases that must hold, for --thorough; they take minutes.
 THOROUGH = {
     "flag_slot": [(case, True, False) for case in (
