@@ -401,14 +401,11 @@ std::optional<Lease> Heap::take_kept(std::uint64_t bytes, std::uint64_t backed) 
 /// Keeps a range for the next of its kind, or gives it back. Keeps only the pages with which the
 /// lease began: the next one may not need others. REQUIRES: the caller holds the lock.
 void Heap::keep(Lease& lease, bool pages_added) {
-    std::uint64_t bytes = lease.start_;
-    for (const Kept& kept : kept_) {
-        bytes += kept.backed;
-    }
-    if (kept_.size() == kKeptMax || bytes > kKeptBytesMax) {
+    if (lease.start_ > kKeptBytesMax) {
         segment_->discard(lease.offset_, lease.bytes_);
         give_free(lease.offset_, lease.bytes_);
     } else {
+        make_room(lease.start_);
         const std::uint64_t end = pages_added ? lease.bytes_ : lease.backed_;
         if (end > lease.start_) {
             segment_->discard(lease.offset_ + lease.start_, end - lease.start_);
@@ -419,13 +416,31 @@ void Heap::keep(Lease& lease, bool pages_added) {
     lease.bytes_ = 0; // What follows may fail, and would come by here again.
 }
 
-/// Gives all kept ranges back. Discards all of each, so that the next lease finds zeros even if
-/// somebody has written behind its start without saying so. REQUIRES: the caller holds the lock.
+/// Gives back the ranges that were kept first, for one more with so many bytes of pages: perhaps no
+/// lease wants their kind any more. REQUIRES: the caller holds the lock; backed <= kKeptBytesMax.
+void Heap::make_room(std::uint64_t backed) {
+    std::uint64_t bytes = backed;
+    for (const Kept& kept : kept_) {
+        bytes += kept.backed;
+    }
+    while (kept_.size() == kKeptMax || bytes > kKeptBytesMax) {
+        bytes -= kept_.front().backed;
+        drop(kept_.front());
+        kept_.erase(kept_.begin());
+    }
+}
+
+/// Discards all of a range, so that the next lease finds zeros even if somebody has written behind
+/// its start without saying so. REQUIRES: the caller holds the lock.
+void Heap::drop(const Kept& kept) {
+    segment_->discard(kept.offset, kept.bytes);
+    give_free(kept.offset, kept.bytes);
+}
+
+/// Gives all kept ranges back. REQUIRES: the caller holds the lock.
 void Heap::drop_kept() {
     while (!kept_.empty()) {
-        const Kept& kept = kept_.back();
-        segment_->discard(kept.offset, kept.bytes);
-        give_free(kept.offset, kept.bytes);
+        drop(kept_.back());
         kept_.pop_back();
     }
 }

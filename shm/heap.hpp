@@ -273,6 +273,8 @@ class Heap {
     Status too_much(std::uint64_t bytes, std::uint64_t share) const;
     std::optional<Lease> take_kept(std::uint64_t bytes, std::uint64_t backed);
     void keep(Lease& lease, bool pages_added);
+    void make_room(std::uint64_t backed);
+    void drop(const Kept& kept);
     void drop_kept();
     void collect_retired();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
@@ -288,7 +290,7 @@ class Heap {
     std::vector<Token> mates_;    ///< Tokens of the heaps in the same segment, rising.
     mutable std::mutex mutex_;    ///< Guards what follows, to retired_.
     std::array<Ranges, 3> free_;  ///< Of the parts, by Where.
-    std::vector<Kept> kept_;      ///< Neither free nor leased.
+    std::vector<Kept> kept_;      ///< Neither free nor leased; in the order of keep().
     std::uint64_t allowance_ = 0; ///< Bytes to back before the memory that is left is read again.
     std::uint64_t share_ = 0;     ///< This process's share of the memory when it was read last,
     unsigned share_uses_ = 0;     ///< and how many more calls of expect() may use that.

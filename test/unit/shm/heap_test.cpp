@@ -211,6 +211,34 @@ TEST_CASE("shm/heap: little is kept of much that was retired", "[shm]") {
     CHECK(pages_there(data, 32 * kMebi) <= kMebi / shm::page_bytes());
 }
 
+TEST_CASE("shm/heap: what was retired long ago and no lease wants gives way to what is retired now",
+          "[shm]") {
+    if (!shm::backs_pages()) {
+        return;
+    }
+    const std::uint64_t page = shm::page_bytes();
+    const auto heap = make_heap(64 * kMebi);
+    const std::uint64_t backed = GENERATE(0U, 1U, 32U) * page;
+    std::vector<Lease> unwanted;
+    for (int i = 0; i < 40; ++i) {
+        auto lease = heap->reserve(64 * page, backed);
+        REQUIRE(lease.ok());
+        unwanted.push_back(std::move(*lease));
+    }
+    auto lease = heap->reserve(8 * page, 2 * page);
+    REQUIRE(lease.ok());
+    const std::byte* const data = lease->data();
+    for (Lease& other : unwanted) {
+        retire(*heap, std::move(other), {});
+    }
+    retire(*heap, std::move(*lease), {});
+    CHECK(pages_there(data, 8 * page) == 2);
+    CHECK(heap->free_bytes() == 64 * kMebi);
+    const auto again = heap->reserve(8 * page, 2 * page);
+    REQUIRE(again.ok());
+    CHECK(again->data() == data);
+}
+
 TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {
     const std::atomic<std::uint64_t> never = 0;
     const auto heap = make_heap(kMebi);
