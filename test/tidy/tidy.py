@@ -266,6 +266,18 @@ def check_text(path, text):
         yield len(lines), "no newline at the end of the file"
 
 
+def check_time_limits(text):
+    """Tests of a meson.build without a time limit: Meson's 30 s are too few on a busy machine."""
+    code = re.sub(r"'[^'\n]*'|#[^\n]*", "''", text)
+    for call in re.finditer(r"^ *test\(", code, re.MULTILINE):
+        depth, end = 1, call.end()
+        while depth and end < len(code):
+            depth += {"(": 1, ")": -1}.get(code[end], 0)
+            end += 1
+        if not re.search(r"\btimeout:", code[call.end():end]):
+            yield code.count("\n", 0, call.start()) + 1, "a test without a timeout"
+
+
 def check_layout(root, files):
     """(path, line, reason) of findings about the tree rather than about one file's text."""
     for name in sorted({path.parts[0] for path in files} - TOP_LEVEL):
@@ -322,6 +334,8 @@ def check(root):
         found = list(check_text(path, text))
         if path.suffix in SOURCE:
             found += list(check_includes(path, text, ours)) + list(check_code(path, text))
+        if path.name == "meson.build":
+            found += list(check_time_limits(text))
         findings += [(path, number, reason) for number, reason in found]
     lengths = function_lengths(root, files)
     if lengths is None:

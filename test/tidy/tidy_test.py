@@ -148,6 +148,13 @@ class Tidy(unittest.TestCase):
         self.assert_found("#pragma once", "topo/x.hpp", "int x;\n")
         self.assert_found("using namespace", "topo/x.hpp", "#pragma once\nusing namespace a;\n")
 
+    def test_time_limits(self):
+        name = "topo/meson.build"
+        self.assert_found("without a timeout", name, "test('a', b(c('timeout: 1')), suite: 'd')\n")
+        self.assert_found("without a timeout", name,
+                          "if a\n  test('b', # (\n    c)\n  test('d', e, timeout: 60)\nendif\n")
+        self.assert_clean(name, "test('a', b(c),\n  # (\n  timeout: 60,\n)\nbenchmark('a', b)\n")
+
     def test_layout(self):
         self.assert_found("C11 only", "ucg_coll/ompi/x.cpp", "int x;\n")
         with tree(**{"extra/x.txt": "x\n"}) as root:
