@@ -110,7 +110,7 @@ def main(folder, program):
     before = mpirun.shared_memory()
     check_alike(checks, launcher, program)
     check_unlike(checks, launcher, program)
-    left = mpirun.shared_memory() - before
+    left = mpirun.left_in_shared_memory(before)
     checks.expect(not left, f"left in /dev/shm: {left}")
     checks.end()
 

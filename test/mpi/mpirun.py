@@ -1,17 +1,22 @@
 """Runs programs under mpirun, with UCG's component or without, and finds what they leave behind."""
 
+import contextlib
 import os
 import re
 import shlex
 import signal
 import subprocess
 import sys
+import time
 
 SKIPPED = 77
 
 # The folder of the tool by which mpirun says where processes are, and the time that it may take.
 STACKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stacks")
 SECONDS_FOR_STACKS = 60
+
+# What UCG, UCX, Open MPI and PMIx call their files in /dev/shm.
+JOBS_NAME = re.compile(r".*ucg|ucx|vader_segment|sm_segment|ompi|opal|osc_|pmix")
 
 
 class Job:
@@ -178,8 +183,23 @@ def default_path():
 
 
 def shared_memory():
-    """Names in /dev/shm that a job could have made. Other programs may run beside the test."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
+    """Names in /dev/shm that a job of this user could have made. Other programs may run beside the
+    test."""
+    found = set()
+    with os.scandir("/dev/shm") as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # It has gone meanwhile.
+                if JOBS_NAME.match(entry.name) and entry.stat().st_uid == os.getuid():
+                    found.add(entry.name)
+    return found
+
+
+def left_in_shared_memory(before, seconds=10):
+    """What is there in addition to what was there `before`, for as long as other jobs may need."""
+    end = time.monotonic() + seconds
+    while (left := shared_memory() - before) and time.monotonic() < end:
+        time.sleep(0.1)
+    return left
 
 
 def processes(marker):

@@ -151,7 +151,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="ucg-programs-") as scratch:
             check_lammps(checks, runner, ranks, scratch)
             check_hpcc(checks, runner, ranks, scratch)
-    left = mpirun.shared_memory() - before
+    left = mpirun.left_in_shared_memory(before)
     checks.expect(not left, f"left in /dev/shm: {sorted(left)}")
     alive = mpirun.processes(marker) - {os.getpid()}
     checks.expect(not alive, f"processes left: {sorted(alive)}")
