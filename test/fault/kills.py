@@ -8,6 +8,7 @@ At each point one of the victims is killed, drawn from the seed; with "all", eac
 """
 
 import os
+import pathlib
 import random
 import select
 import signal
@@ -129,10 +130,24 @@ def end_of(mpirun, what):
     return mpirun.wait(LAUNCHER_WITHIN)
 
 
-def expect_an_end(bench, job, what):
+def has_libucg(pid):
+    """Has the process opened the library? Open MPI does so within MPI_Init."""
+    try:
+        return "libucg" in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    except OSError:
+        return False
+
+
+def expect_an_end(bench, job, what, point):
+    """Ranks end, except those that PMIx 4.2 keeps: its PMIx_Init may wait for ever where mpirun is
+    killed while the rank connects to it."""
     left = sandbox.await_none(job.ranks, END_WITHIN)
-    bench.checks.expect(not left, f"{what}: ranks left after {END_WITHIN} s\n{job.text()}")
+    of_pmix = point == "before_init" and not any(map(has_libucg, left))
+    bench.checks.expect(not left or of_pmix,
+                        f"{what}: ranks left after {END_WITHIN} s\n{job.text()}")
     if left:
+        print(f"{what}: {len(left)} ranks do not end, {'before' if of_pmix else 'after'} "
+              "libucg was opened; killed", flush=True)
         sandbox.end_all()
     status = end_of(job.mpirun, what)
     bench.checks.expect(status != 0, f"{what}: mpirun calls this a success\n{job.text()}")
@@ -148,7 +163,7 @@ def round_of(bench, place, victim, numbers):
         victim(job)
         killed = time.monotonic()
         job.go_on()  # The ranks that are left go on after what has happened.
-        expect_an_end(bench, job, what)
+        expect_an_end(bench, job, what, point)
         sandbox.expect_nothing_left(bench.checks, what, bench.folder, END_WITHIN)
         print(f"{what}: all gone after {time.monotonic() - killed:.1f} s", flush=True)
     else:
