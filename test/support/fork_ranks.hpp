@@ -238,6 +238,25 @@ inline std::string contents(int fd) {
 
 } // namespace detail
 
+/// May this process have so many children at once? A limit of its user, of its control group or of
+/// the system may be lower.
+inline bool can_fork(int count) {
+    std::vector<pid_t> children;
+    pid_t pid = 1;
+    while (children.size() < static_cast<std::size_t>(count) && (pid = fork()) > 0) {
+        children.push_back(pid);
+    }
+    if (pid == 0) {
+        pause();
+        std::_Exit(0);
+    }
+    for (const pid_t child : children) {
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+    return pid > 0;
+}
+
 /// Forks `size` processes that each run `body(ForkedRank)` -> std::string, and waits for them for
 /// at most `limit`. The caller should have no threads.
 template <typename Body>
