@@ -2,6 +2,7 @@
 // used again, and ranks that give up or are killed while they owe a unit.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <sched.h>
 #include <signal.h>
@@ -414,13 +415,20 @@ TEST_CASE("transport/shm: who gives up because of a killed rank waits for the li
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(helper->transport->help()->take(kOfAll[0], 0) == 0U);
+    constexpr auto kPatience = std::chrono::seconds(1); // abandon() waits no longer.
+    const auto began = std::chrono::steady_clock::now();
     std::atomic<bool> ended = false;
     std::thread gives_up([&] {
         mine.transport->abandon();
         ended = true;
     });
     ::usleep(50'000); // If abandon() does not wait, it has returned by then.
-    CHECK_FALSE(ended.load());
+    const bool ended_early = ended;
+    if (std::chrono::steady_clock::now() - began < kPatience) {
+        CHECK_FALSE(ended_early);
+    } else {
+        WARN("this machine is too busy to see whether abandon() waits");
+    }
     helper->transport->help()->unit_done(kOfAll[0], 0);
     gives_up.join();
     helper->transport->abandon();
