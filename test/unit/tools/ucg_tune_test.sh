@@ -326,16 +326,22 @@ expect 0 'us  chosen$' explain --profile "$directory/node.toml" --collective all
     --bytes 8
 tool=$1
 # Processes of a launcher, here of none: what it would tell by the environment.
+meeting=127.0.0.1:$(python3 - <<'END'
+import socket
+with socket.create_server(("127.0.0.1", 0)) as free:
+    print(free.getsockname()[1])
+END
+)
 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 "$tool" network \
-    --bootstrap 127.0.0.1:7177 --time 0.1 &
+    --bootstrap "$meeting" --time 0.1 &
 peer=$!
-output=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tool" network --bootstrap 127.0.0.1:7177 \
+output=$(OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tool" network --bootstrap "$meeting" \
     --time 0.1 -q -o - 2>&1) || fail "ranks of a launcher do not meet: $output"
 wait "$peer" || fail "rank 1 of a launcher failed"
 printf '%s\n' "$output" | grep -q '^\[network.minimum\]' || fail "no profile on standard output"
 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=2
 export OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
-expect 1 '2 ranks cannot have a rank 2' network --bootstrap 127.0.0.1:7177
+expect 1 '2 ranks cannot have a rank 2' network --bootstrap "$meeting"
 OMPI_COMM_WORLD_RANK=0
 expect 1 '--bootstrap HOST:PORT is missing' network
 unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK
