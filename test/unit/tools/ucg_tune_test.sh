@@ -305,7 +305,11 @@ assert sorted(kinds) == sorted([(sending, b, 8) for sending in ("blocking", "non
 for cast in report["multicasts"]:
     assert cast["minimum_ns"] <= cast["first_quartile_ns"] <= cast["median_ns"], cast
     assert cast["median_ns"] <= cast["third_quartile_ns"] <= cast["maximum_ns"], cast
-    assert len(cast["one_way_ns"]) >= 5 and cast["minimum_ns"] > 0
+    assert len(cast["one_way_ns"]) >= 5, cast
+# What is sent without waiting takes its round trip less that of an answer, which comes from other
+# round trips: if another program disturbed all of those, the difference may be negative.
+assert all(cast["minimum_ns"] > 0 for cast in report["multicasts"]
+           if cast["sending"] == "blocking"), report["multicasts"]
 END
 grep -q '^contention = 1.27$' "$directory/node.toml" || fail "two cannot measure contention"
 "$tool" network --processes 4 --time 0.1 -k 2 -q --format json -o "$directory/four.toml" \
