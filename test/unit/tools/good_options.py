@@ -71,7 +71,7 @@ NEEDS = {"--plot": "gnuplot"}
 HOSTS = "--hosts 4 --ranks-per-host 1"
 PROFILE = {
     "--profile": [f"{HOSTS} | --profile costs.toml"],
-    "--network": [f"{HOSTS} --bytes 1M | --network tcp", f"{HOSTS} --bytes 1M | --network "
+    "--network": [f"{HOSTS} --bytes 16k | --network tcp", f"{HOSTS} --bytes 16k | --network "
                   "one_kernel"],
     "--network-latency": [f"{HOSTS} --bytes 1k --network one_kernel | --network-latency 1ms"],
     "--staging": ["--bytes 64k | --staging 0"],
