@@ -73,6 +73,7 @@ void ShmHelp::begin(const HelpedCall& call) {
     }
     if (calls_.empty()) { // Most groups never get here.
         calls_.resize(std::size_t{mask_} + 1);
+        owed_.reserve(calls_.size()); // To take a unit needs no memory then.
         earlier_sequences_.resize(calls_.size() * sites_.size());
     }
     note_earlier_sequences(call.sequence);
@@ -424,9 +425,11 @@ void ShmHelp::close_all() {
 /// whose process has ended says nothing, nor does one that has only asked, before it comes back;
 /// one that has given up copies nothing, but says so. The word does not tell which rank is inside a
 /// unit, so the others get their time, as do ranks of which the kernel does not tell whether they
-/// exist.
-bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const {
-    bool some_away = false;
+/// exist. But each rank is inside one unit of a part at most: if more units are not done than ranks
+/// are away, somebody who will finish is inside one.
+bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, unsigned not_done,
+                      bool waited_long) const {
+    unsigned away = 0;
     bool others = false;
     for (const Rank rank : part.named) {
         const std::uint32_t index = index_of(rank);
@@ -434,12 +437,12 @@ bool ShmHelp::is_over(const HelpedPart& part, std::uint32_t sequence, bool waite
             continue;
         }
         if (only_asks(index) || gone(index) || (waited_long && !askable(index))) {
-            some_away = true;
+            ++away;
         } else if (entry(index, sequence).sequence.load(std::memory_order_seq_cst) != kGivenUp) {
             others = true;
         }
     }
-    return some_away && (!others || waited_long);
+    return away >= not_done && (!others || waited_long);
 }
 
 /// Gives up, and waits for the units that others are doing: each is inside one at most.
@@ -461,7 +464,7 @@ void ShmHelp::abandon() {
                 if (!counts || counts->taken == counts->done) {
                     break;
                 }
-                if (i % 64 == 0 && is_over(part, call.sequence,
+                if (i % 64 == 0 && is_over(part, call.sequence, counts->taken - counts->done,
                                            std::chrono::steady_clock::now() - began >= kPatience)) {
                     break;
                 }

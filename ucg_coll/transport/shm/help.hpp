@@ -106,7 +106,8 @@ class ShmHelp final : public Help {
     }
     bool all_begun(const HelpedPart& part, std::uint32_t sequence);
     State waiting(State state, const HelpedPart& part, std::uint32_t sequence);
-    bool is_over(const HelpedPart& part, std::uint32_t sequence, bool waited_long) const;
+    bool is_over(const HelpedPart& part, std::uint32_t sequence, unsigned not_done,
+                 bool waited_long) const;
     void ask_now_and_then();
     /// Says whether this rank is inside no unit but those that wait for an answer: then it copies
     /// nothing from or to peers before it has said the contrary.
