@@ -29,7 +29,6 @@ enum {
     OUTSTANDING_BEFORE = 88, /* At most 64 messages have room with a rank that is late. */
     /* These are more calls than a message that has no room has to wait for. */
     ROUNDS = 16,
-    ATTEMPTS = 4,
     LATE_US = 3000,
     FRAMES_MAX = 24
 };
@@ -251,34 +250,22 @@ static void be_late(arguments_t* a, int call, int persistent, MPI_Request* reque
     }
 }
 
-/** Returns how often UCG has allocated on this rank in one attempt. */
-static int attempt(arguments_t* a, int call, int persistent, MPI_Request* requests) {
+/** Returns how often UCG has allocated on this rank. */
+static int measure(arguments_t* a, int call, int persistent) {
+    MPI_Request requests[OUTSTANDING_BEFORE];
+    for (int i = 0; i < OUTSTANDING && persistent; i++) {
+        calls[call].init(a, i, &requests[i]);
+    }
+    be_late(a, call, persistent, requests);
     MPI_Barrier(MPI_COMM_WORLD);
     allocations = 0;
     counts = 1;
     run_rounds(a, call, persistent, requests);
     counts = 0;
-    return allocations;
-}
-
-/** Returns how often UCG has allocated on this rank in the last attempt: the first in which no
- * rank saw UCG allocate, if there is one. */
-static int measure(arguments_t* a, int call, int persistent) {
-    MPI_Request requests[OUTSTANDING_BEFORE];
-    int here = 0;
-    int anywhere = 1;
-    for (int i = 0; i < OUTSTANDING && persistent; i++) {
-        calls[call].init(a, i, &requests[i]);
-    }
-    be_late(a, call, persistent, requests);
-    for (int i = 0; i < ATTEMPTS && anywhere > 0; i++) {
-        here = attempt(a, call, persistent, requests);
-        MPI_Allreduce(&here, &anywhere, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    }
     for (int i = 0; i < OUTSTANDING && persistent; i++) {
         MPI_Request_free(&requests[i]);
     }
-    return here;
+    return allocations;
 }
 
 static void measure_all(arguments_t* a, const char* what, int* wrong) {

@@ -450,14 +450,19 @@ TEST_CASE("transport/shm: who helps and gets at nothing has its owner copy",
     }
 }
 
+/// Rank 0 takes a unit and asks rank 1 for what the kernel does not let it read.
+void take_and_ask(Helped& pair, std::uint32_t unit, std::span<std::byte> here) {
+    REQUIRE(pair.help(0).take(kParts[0], 3) == unit);
+    access_of(pair.group, 0).refuse_reading();
+    CHECK(pair.help(0).read(1, graph::BufferKind::input, 3, 0, here) == Help::Copied::later);
+}
+
 TEST_CASE("transport/shm: who gives up does not wait for what it has asked itself",
           "[ranks][shm][refusal]") {
     using graph::BufferKind;
     Helped pair;
-    REQUIRE(pair.help(0).take(kParts[0], 3) == 0U);
-    access_of(pair.group, 0).refuse_reading();
     std::vector<std::byte> here(100);
-    CHECK(pair.help(0).read(1, BufferKind::input, 3, 0, here) == Help::Copied::later);
+    take_and_ask(pair, 0, here);
     const std::size_t first = GENERATE(0U, 1U);
     if (first == 0) {
         pair.group.transports[0]->abandon();
@@ -481,10 +486,8 @@ TEST_CASE("transport/shm: who gives up does not wait for a helper that has asked
           "[ranks][shm][refusal]") {
     using graph::BufferKind;
     Helped pair;
-    REQUIRE(pair.help(0).take(kParts[0], 3) == 0U);
-    access_of(pair.group, 0).refuse_reading();
     std::vector<std::byte> here(100);
-    CHECK(pair.help(0).read(1, BufferKind::input, 3, 0, here) == Help::Copied::later);
+    take_and_ask(pair, 0, here);
     const bool comes_back = GENERATE(false, true);
     const bool takes_another = comes_back && GENERATE(false, true);
     CAPTURE(comes_back, takes_another);
@@ -509,5 +512,27 @@ TEST_CASE("transport/shm: who gives up does not wait for a helper that has asked
     CHECK(pair.help(0).look(kParts[0], 3) == Help::State::broken);
     pair.help(0).unit_done(kParts[0], 3);
     gives_up.join();
+    pair.group.transports[0]->abandon();
+}
+
+TEST_CASE("transport/shm: who gives up waits while more units are not done than helpers are away",
+          "[ranks][shm][refusal]") {
+    Helped pair;
+    std::vector<std::byte> here(100);
+    // The first unit stands for that of another helper, which is inside it.
+    REQUIRE(pair.help(0).take(kParts[0], 3) == 0U);
+    take_and_ask(pair, 1, here);
+    std::atomic<bool> ended = false;
+    std::thread gives_up([&] {
+        pair.group.transports[1]->abandon();
+        ended = true;
+    });
+    for (int i = 0; i < 1200 && !ended; ++i) { // Longer than ranks that are away get.
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK_FALSE(ended.load());
+    pair.help(0).unit_done(kParts[0], 3);
+    gives_up.join();
+    CHECK(pair.help(0).look(kParts[0], 3) == Help::State::broken);
     pair.group.transports[0]->abandon();
 }

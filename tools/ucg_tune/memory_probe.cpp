@@ -288,9 +288,9 @@ class Probe {
     }
 
     /// Other cores, and other guests of the host, use the last cache, too. What a core finds for
-    /// itself counts as its capacity, and half of that as the part that is fast, but no more than a
-    /// few times the L2: in a cache of hundreds of MiB, what calls touch is copied at other rates
-    /// than half of the whole would be.
+    /// itself counts as its capacity, and half of that as the part that is fast, but at most
+    /// sixteen times the L2: in a cache of hundreds of MiB, what calls touch is copied at other
+    /// rates than half of the whole would be.
     Status learn_usable_part() {
         const std::vector<std::uint64_t> sets =
             sets_between(2 * capacity(cost::Cache::l2), std::min(l3_bytes_, room()));

@@ -224,17 +224,18 @@ Profile zen3_profile() {
 /// the time); where ranks share processors they pay from 16 KiB on, as on the default's processor.
 /// A part of the L3, sixteen times the L2, was measured later, and five runs differed by a tenth.
 /// These are the default's, too: the whole L3 and memory, whose runs differed by factors of two
-/// (other guests use their part); messages and waking, which
-/// hardly differed; and the rates of the kernel's copies and of reads of another core's memory. The
-/// tuner's rates for both (0.036 and 0.095 ns/B) are of one copy at a time, while the default's
-/// predict better what rows take among four and eight ranks. Lines go from one core to another
-/// faster where they lie in more than some 40 pages that are used in turn. Probably the prefetchers
-/// follow about as many pages, and fetch lines of these ahead that the other core is about to
-/// write. Between two cores shares of 1 to 8 KiB take 0.4 to 0.8 of the time on flag slots of 64
-/// shares instead of 16. For the same reason a ring has 32 long buffers. With these, what goes one
-/// way is copied once only from 48 KiB on: with 8 KiB, as in exchanges, bcast, reduce, scan and
-/// exscan of 16 KiB take 1.4 to 1.6 times as long; of 32 KiB reduce takes 1.5 times as long,
-/// scan 1.2, bcast 1.1, and scatter 0.9.
+/// (other guests use their part); messages and waking, which hardly differed; and the rates of the
+/// kernel's copies and of reads of another core's memory. The tuner's rates for both (0.036 and
+/// 0.095 ns/B) are of one copy at a time, while the default's predict better what rows take among
+/// four and eight ranks.
+///
+/// Lines go from one core to another faster where they lie in more than some 40 pages that are used
+/// in turn. Probably the prefetchers follow about as many pages, and fetch lines of these ahead
+/// that the other core is about to write. Between two cores shares of 1 to 8 KiB take 0.4 to 0.8 of
+/// the time on flag slots of 64 shares instead of 16. For the same reason a ring has 32 long
+/// buffers. With these, what goes one way is copied once only from 48 KiB on: with 8 KiB, as in
+/// exchanges, bcast, reduce, scan and exscan of 16 KiB take 1.4 to 1.6 times as long; of 32 KiB
+/// reduce takes 1.5 times as long, scan 1.2, bcast 1.1, and scatter 0.9.
 Profile sapphire_rapids_profile() {
     Profile profile = default_profile();
     MemoryModel& memory = profile.memory;
