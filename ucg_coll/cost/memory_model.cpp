@@ -43,7 +43,11 @@ CacheRates between(const CacheRates& inner, const CacheRates& outer, double inne
 CacheRates rates_in(std::span<const CacheRates* const> caches, std::uint64_t working_set_bytes) {
     const CacheRates& inner = *caches.front();
     const double part = caches.size() == 1 ? 1 : served_part(inner, working_set_bytes);
-    return part == 1 ? inner : between(inner, rates_in(caches.subspan(1), working_set_bytes), part);
+    if (part == 1) {
+        return inner;
+    }
+    const CacheRates outer = rates_in(caches.subspan(1), working_set_bytes);
+    return part == 0 ? outer : between(inner, outer, part); // Planning asks often.
 }
 
 } // namespace
