@@ -86,4 +86,14 @@ inline std::vector<std::byte> filled(std::uint64_t bytes, int value) {
     return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
 }
 
+/// Lets all ranks make progress in turn, in this thread, often enough for everything that these
+/// tests post.
+inline void settle(ShmGroup& group) {
+    for (int i = 0; i < 400; ++i) {
+        for (const auto& transport : group.transports) {
+            transport->progress();
+        }
+    }
+}
+
 } // namespace ucg::test

@@ -21,6 +21,7 @@ using namespace ucg;
 using test::kRecv;
 using test::kSend;
 using test::message;
+using test::settle;
 using test::ShmGroup;
 using transport::Help;
 using transport::HelpedCall;
@@ -42,14 +43,6 @@ bool kernel_copies() {
 /// What that rank may do with the memory of all others, which is memory of this process.
 shm::PeerAccess& access_of(ShmGroup& group, std::size_t rank) {
     return group.heaps[rank]->access_to(shm::own_access_ticket());
-}
-
-void settle(ShmGroup& group) {
-    for (int i = 0; i < 400; ++i) {
-        for (const auto& transport : group.transports) {
-            transport->progress();
-        }
-    }
 }
 
 std::vector<std::byte> numbered(std::uint64_t bytes, int first) {

@@ -17,6 +17,7 @@ import sys
 from dataclasses import dataclass
 
 MAX_COLUMNS = 100
+MAX_PAGE_COLUMNS = 120
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 70
 
@@ -248,6 +249,10 @@ FOREIGN_PATH = re.compile(r"(?<![\w.$}\]-])/(?:" + "|".join(("ro" + "ot", "ho" +
 OPEN_END = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X)\b(?!\((?:perf|port)\))")
 
 
+# Rows of tables and commands cannot be broken.
+WIDE_LINE = re.compile(r" *\||    ")
+
+
 def check_text(path, text):
     """Findings in any text file that people write."""
     lines = text.splitlines()
@@ -256,6 +261,8 @@ def check_text(path, text):
     for number, line in enumerate(lines, 1):
         if path.suffix != ".md" and len(line) > MAX_COLUMNS:
             yield number, f"{len(line)} columns; a line has at most {MAX_COLUMNS}"
+        if path.suffix == ".md" and len(line) > MAX_PAGE_COLUMNS and not WIDE_LINE.match(line):
+            yield number, f"{len(line)} columns; a page's line has at most {MAX_PAGE_COLUMNS}"
         if line != line.rstrip():
             yield number, "blanks at the end of the line"
         if OPEN_END.search(line):

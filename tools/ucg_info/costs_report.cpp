@@ -9,6 +9,8 @@
 namespace ucg::tools {
 namespace {
 
+constexpr double kRanksPerCpu = 2; ///< Any number above one.
+
 std::string length(std::uint64_t bytes) {
     return bytes == ~std::uint64_t{0} ? "never" : "from " + topo::format_bytes(bytes) + " on";
 }
@@ -27,12 +29,10 @@ CostsReport::CostsReport(const capi::Config& config)
     copies_ = config.cma_bytes_min() == 0 ? capi::single_copies(profile_)
                                           : capi::SingleCopies{config.cma_bytes_min(), "UCG_CMA"};
     if (config.cma_bytes_min() != 0) {
-        profile_.profile.memory.copies.oversubscribed_cma_bytes_min = config.cma_bytes_min();
-        profile_.profile.memory.far_copies.cma_bytes_min = config.cma_bytes_min();
-        profile_.profile.memory.cma.one_way_bytes_min = config.cma_bytes_min();
+        profile_.profile.memory.set_single_copy_bytes_min(config.cma_bytes_min());
         oversubscribed_origin_ = far_origin_ = one_way_origin_ = "UCG_CMA";
     } else {
-        one_way_origin_ = origin(false); // No command measures it.
+        one_way_origin_ = origin(profile_.profile.memory.copies.measured);
         far_origin_ = origin(profile_.profile.memory.far_copies.measured);
         capi::take_seen(profile_.profile.memory, copies_.bytes_min);
         oversubscribed_origin_ = origin(profile_.profile.memory.copies.oversubscribed_measured);
@@ -70,18 +70,21 @@ std::string CostsReport::messages() const {
                              others.empty() ? "" : fmt::format("; {} ({})", built_in_, others));
 }
 
-std::uint64_t CostsReport::one_way_bytes_min() const {
-    return std::max(copies_.bytes_min, profile_.profile.memory.cma.one_way_bytes_min);
+std::uint64_t CostsReport::bytes_min(MessageUse use, double ranks_per_cpu) const {
+    cost::MemoryModel memory = profile_.profile.memory;
+    memory.cma.bytes_min = copies_.bytes_min; // As ranks of this process's host would agree.
+    return memory.single_copy_bytes_min(use, ranks_per_cpu);
 }
 
 std::string CostsReport::copies() const {
-    constexpr double kRanksPerCpu = 2; // Any number above one.
     const cost::MemoryModel& memory = profile_.profile.memory;
     return fmt::format(
         "  single copies  {} ({})\n"
         "                 {} between cores that share no cache ({})\n"
-        "                 {} in collectives whose messages go one way ({})\n"
-        "                 {} where ranks share processors ({})\n"
+        "                 {} in collectives whose messages go one way, {} where receivers "
+        "combine them ({})\n"
+        "                 {} where ranks share processors, {} where receivers combine what comes "
+        "({})\n"
         "                 {} of buffers that peers map, as with libucg_heap.so ({}), {} "
         "where ranks share processors; by sender and receiver together {} ({})\n"
         "  rings          buffers of {} from each rank to each other ({}), {} where ranks share "
@@ -90,8 +93,9 @@ std::string CostsReport::copies() const {
         "{} where ranks share processors\n",
         length(copies_.bytes_min), copies_.origin,
         length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
-        length(one_way_bytes_min()), one_way_origin_,
-        length(memory.copies.oversubscribed_cma_bytes_min), oversubscribed_origin_,
+        length(bytes_min(MessageUse::one_way, 1)), length(bytes_min(MessageUse::combined, 1)),
+        one_way_origin_, length(bytes_min(MessageUse::one_way, kRanksPerCpu)),
+        length(bytes_min(MessageUse::combined, kRanksPerCpu)), oversubscribed_origin_,
         length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
         length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.cooperative.bytes_min),
         origin(memory.cooperative.measured), topo::format_bytes(memory.copies.ring_bytes),
@@ -147,8 +151,11 @@ nlohmann::ordered_json CostsReport::json() const {
         {"single_copy_bytes_min", copies_.bytes_min},
         {"single_copy_origin", copies_.origin},
         {"far_single_copy_bytes_min", std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)},
-        {"one_way_single_copy_bytes_min", one_way_bytes_min()},
-        {"oversubscribed_single_copy_bytes_min", memory.copies.oversubscribed_cma_bytes_min},
+        {"one_way_single_copy_bytes_min", bytes_min(MessageUse::one_way, 1)},
+        {"combined_single_copy_bytes_min", bytes_min(MessageUse::combined, 1)},
+        {"oversubscribed_single_copy_bytes_min", bytes_min(MessageUse::one_way, kRanksPerCpu)},
+        {"oversubscribed_combined_single_copy_bytes_min",
+         bytes_min(MessageUse::combined, kRanksPerCpu)},
         {"flag_slot_depth", transport::flag_slot_depth(memory.flag_slots.depth)},
         {"complaint", profile_.complaint},
         {"advice", status_.ok() ? capi::tune_advice(profile_) : ""}};

@@ -24,7 +24,8 @@ class CostsReport {
     const char* origin(bool measured) const;
     std::string looked_for() const;
     std::string messages() const;
-    std::uint64_t one_way_bytes_min() const;
+    /// Returns the length from which on the kernel copies messages of that use.
+    std::uint64_t bytes_min(MessageUse use, double ranks_per_cpu) const;
     std::string copies() const;
 
     Status status_;

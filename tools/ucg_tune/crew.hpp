@@ -33,6 +33,7 @@ enum class Series : std::uint8_t {
     one_way,     ///< A message of the library, as all that follow: Pattern.
     exchange,
     stream,
+    combined,
     burst,
     one_way_written, ///< one_way of bytes just written (MessageWork::written).
     exchange_written,

@@ -34,6 +34,9 @@ std::string level_table(topo::Distance distance) {
 constexpr std::string_view kNeedsNearPeer =
     "needs longer vectors than it may take, or a second CPU that stays as near";
 
+constexpr std::string_view kNeedsBothWays =
+    "needs the kernel's copies, longer messages than --quick takes, and CPUs that stay as near";
+
 /// The first reason that fits a figure counts.
 constexpr std::array kReasons = {
     Reason{"memory.levels.", "contended_per_byte_ns",
@@ -45,15 +48,15 @@ constexpr std::array kReasons = {
     Reason{"memory.caches.", "streaming_per_byte_ns", kNeedsNearPeer},
     Reason{"memory.caches.", "", "needs longer vectors than it may take"},
     Reason{"memory.reduce", "", "needs longer vectors than it may take"},
-    Reason{"memory.cma", "one_way_bytes_min", "known by processor; no command measures it"},
+    Reason{"memory.cma", "one_way_bytes_min", kNeedsBothWays},
+    Reason{"memory.cma", "combined_bytes_min", kNeedsBothWays},
     Reason{"memory.cma", "", "the kernel permits no such copies here"},
     Reason{"memory.wake", "futex_across_ns", "needs a second CPU"},
     Reason{"compute", "", "follows from the L2, which was not measured"},
     Reason{"levels.network", "", "`ucg_tune network` measures it"},
     Reason{"levels.", "", "needs two CPUs that stay at this distance"},
-    Reason{"memory.copies", "oversubscribed_cma_bytes_min",
-           "needs the kernel's copies, longer messages than --quick takes, and CPUs that stay as "
-           "near"},
+    Reason{"memory.copies", "oversubscribed_cma_bytes_min", kNeedsBothWays},
+    Reason{"memory.copies", "oversubscribed_combined_bytes_min", kNeedsBothWays},
     Reason{"memory.copies", "mapped_bytes_min", "needs a second CPU that stays as near"},
     Reason{"memory.copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "ucg_coll/engine/operators.hpp"
+
 namespace ucg::tools {
 
 using transport::Direction;
@@ -41,7 +43,7 @@ MessagePair::create(shm::Heap& heap, Rank self, std::span<const transport::ShmOp
         return lease.status();
     }
     pair->segment_ = std::move(*lease);
-    pair->private_.resize(2 * bytes_max, std::byte{1});
+    pair->private_.resize(3 * bytes_max, std::byte{1});
     pair->bytes_max_ = bytes_max;
     return pair;
 }
@@ -95,11 +97,41 @@ double MessagePair::stream_ns(ShmTransport& lane, const MessageWork& work) {
     acknowledge(lane);
     const Clock::time_point start = Clock::now();
     for (std::uint32_t i = 0; i < work.count; ++i) {
+        if (work.pattern == Pattern::combined && self_ != 0) {
+            combine_next(lane, work);
+            continue;
+        }
         Message one = message(self_ == 0 ? Direction::send : Direction::recv, work);
         move(lane, {&one, 1});
     }
     acknowledge(lane);
     return since_ns(start) / work.count;
+}
+
+/// Receives a message and adds a vector of the own to it: part after part where these arrive, if
+/// the lane gives them out, else as a whole.
+void MessagePair::combine_next(ShmTransport& lane, const MessageWork& work) {
+    static const engine::CombineFn kSum =
+        engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+    Message one = message(Direction::recv, work);
+    const auto combine = [&](const std::byte* arrived, std::uint64_t bytes) {
+        const std::array<const std::byte*, 2> operands = {private_.data() + one.taken, arrived};
+        std::byte* const target = private_.data() + 2 * bytes_max_ + one.taken;
+        kSum(nullptr, operands.data(), operands.size(), target, bytes);
+        one.taken += bytes;
+    };
+    one.read_on_arrival = true;
+    lane.post({&one, 1});
+    waiter_.reset();
+    while (one.state == MessageState::posted || one.state == MessageState::part) {
+        if (one.state == MessageState::part) {
+            combine(one.part, one.part_bytes);
+            lane.take_part(one);
+        } else if (lane.progress() == 0) {
+            waiter_.idle();
+        }
+    }
+    combine(one.data + one.taken, one.bytes - one.taken);
 }
 
 double MessagePair::burst_ns(ShmTransport& lane, const MessageWork& work) {
@@ -156,7 +188,7 @@ double MessagePair::run(const MessageWork& work) {
     if (work.written) {
         return written_ns(lane, work);
     }
-    if (work.pattern == Pattern::stream) {
+    if (work.pattern == Pattern::stream || work.pattern == Pattern::combined) {
         return stream_ns(lane, work);
     }
     if (work.pattern == Pattern::burst) {

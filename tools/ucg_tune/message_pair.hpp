@@ -19,6 +19,7 @@ enum class Pattern : std::uint8_t {
     one_way,  ///< A message there and one back: half the time of both.
     exchange, ///< Each end sends a message and waits for the other's.
     stream,   ///< The first end sends messages in a row: the time between two.
+    combined, ///< As stream, and the second end combines each with a vector of its own.
     burst,    ///< As many messages as a ring has slots, all free: the time to post one.
 };
 
@@ -61,6 +62,7 @@ class MessagePair {
     double written_ns(transport::ShmTransport& lane, const MessageWork& work);
     double stream_ns(transport::ShmTransport& lane, const MessageWork& work);
     double burst_ns(transport::ShmTransport& lane, const MessageWork& work);
+    void combine_next(transport::ShmTransport& lane, const MessageWork& work);
     void acknowledge(transport::ShmTransport& lane);
     void start_other(transport::ShmTransport& lane);
     void move(transport::ShmTransport& lane, std::span<transport::Message> messages);
@@ -71,8 +73,9 @@ class MessagePair {
     std::vector<std::unique_ptr<transport::ShmTransport>> lanes_;
     std::vector<std::uint32_t> depths_; ///< Slots in the rings of each lane.
     std::uint64_t bytes_max_ = 0;
-    std::vector<std::byte> private_; ///< Private buffers: bytes to send, then received ones.
-    shm::Lease segment_;             ///< Buffers that the peer has mapped, in this order.
+    /// Private buffers: bytes to send, received ones, and those combined of both.
+    std::vector<std::byte> private_;
+    shm::Lease segment_; ///< Buffers that the peer has mapped, in this order.
 };
 
 } // namespace ucg::tools

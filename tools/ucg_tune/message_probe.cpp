@@ -22,7 +22,10 @@ constexpr std::array<std::uint64_t, 8> kMessageBytes = {8,        256,      1 <<
 /// The lengths that the buffers of a ring may have, and the message lengths by which they are
 /// compared.
 constexpr std::array<std::uint64_t, 4> kRingBytes = {256 << 10, 512 << 10, 1 << 20, 2 << 20};
-constexpr std::array<std::uint64_t, 4> kRingMessageBytes = {16 << 10, 64 << 10, 256 << 10, 1 << 20};
+constexpr std::array<std::uint64_t, 5> kRingMessageBytes = {16 << 10, 32 << 10, 64 << 10, 256 << 10,
+                                                            1 << 20};
+/// The length for which messages that follow one another tell the rate of a ring.
+constexpr std::uint64_t kRingRateBytes = 64 << 10;
 /// Lengths at which ways of copying are compared; a threshold is one of them. The last one stands
 /// for the longest that was timed and for all beyond.
 constexpr std::array<std::uint64_t, 7> kMappedBytes = {2 << 10,  4 << 10,   8 << 10, 16 << 10,
@@ -42,6 +45,17 @@ constexpr std::array kUses = {Series::one_way, Series::exchange, Series::one_way
                               Series::exchange_written};
 /// The uses that leave neither processor idle.
 constexpr std::array kBusyUses = {Series::exchange, Series::exchange_written};
+/// The uses by which lengths for collectives are chosen whose messages go one way. Ranks need not
+/// wait for one another in these, so that messages follow one another; and what a program sends by
+/// itself it has mostly just written.
+constexpr std::array kOneWayUses = {Series::one_way_written, Series::stream};
+constexpr std::array kCombinedUses = {Series::combined};
+/// The uses that need rings to be fast even where the kernel copies all else.
+constexpr std::array kRingUses = {Series::stream, Series::combined};
+/// All that is timed of messages that the peer has not mapped.
+constexpr std::array kPrivateUses = {Series::one_way,         Series::exchange,
+                                     Series::one_way_written, Series::exchange_written,
+                                     Series::stream,          Series::combined};
 
 /// A way of copying long messages, which is a lane of the crew.
 struct Way {
@@ -54,7 +68,11 @@ struct Way {
 MessageWork work_of(Series use) {
     const bool written = use == Series::one_way_written || use == Series::exchange_written;
     const bool exchange = use == Series::exchange || use == Series::exchange_written;
-    return {.pattern = exchange ? Pattern::exchange : Pattern::one_way, .written = written};
+    const Pattern pattern = use == Series::stream     ? Pattern::stream
+                            : use == Series::combined ? Pattern::combined
+                            : exchange                ? Pattern::exchange
+                                                      : Pattern::one_way;
+    return {.pattern = pattern, .written = written};
 }
 
 /// Returns how often a message of that length moves in one cell, from the least time that it takes.
@@ -173,8 +191,10 @@ class CopyProbe {
             warm_up(driver, lane, way.in_segment,
                     std::min(way.lengths.back(), run_.longest(256 << 10)), way.options.ring_bytes);
         }
+        const std::span<const Series> uses =
+            way.in_segment ? std::span<const Series>(kUses) : kPrivateUses;
         for (const std::uint64_t bytes : way.lengths) {
-            for (const Series use : kUses) {
+            for (const Series use : uses) {
                 if (bytes <= run_.longest(bytes)) {
                     time(driver, round, lane, use, bytes);
                 }
@@ -218,11 +238,12 @@ class CopyProbe {
         run_.result().figures[fmt::format("{}.{}", table, key)] = {Origin::derived, 0};
     }
 
-    std::uint64_t best_ring() const {
+    /// Returns the length of the buffers of a ring that serves these uses well.
+    std::uint64_t best_ring(std::span<const Series> uses) const {
         std::vector<TimesByLength> ways;
         for (const std::uint64_t bytes : kRingBytes) {
             TimesByLength& one = ways.emplace_back();
-            const TimesByLength all = times(rings(bytes));
+            const TimesByLength all = times_of(named(rings(bytes)), uses);
             for (const std::uint64_t length : kRingMessageBytes) { // All were timed at these.
                 if (const auto ns = all.find(length); ns != all.end()) {
                     one.insert(*ns);
@@ -245,13 +266,39 @@ class CopyProbe {
             turning_point(alone, times("in segments: both"), kCooperativeBytes);
         memory.cooperative.measured = true;
         derived("memory.cooperative_copies", "bytes_min");
-        memory.copies.ring_bytes = best_ring();
-        memory.copies.measured = true;
-        derived("memory.copies", "ring_bytes");
         if (memory.cma.permitted) {
-            memory.cma.bytes_min = turning_point(times(rings(kRingBytes.front())),
-                                                 times("by the kernel"), kKernelFromBytes);
+            memory.cma.bytes_min = kernel_from(kRingBytes.front(), kUses);
             derived("memory.cma", "bytes_min");
+        }
+        learn_rings();
+    }
+
+    /// Returns the length from which on messages of these uses are not slower by the kernel than
+    /// through such rings.
+    std::uint64_t kernel_from(std::uint64_t ring_bytes, std::span<const Series> uses) const {
+        return turning_point(times_of(named(rings(ring_bytes)), uses),
+                             times_of(named("by the kernel"), uses), kKernelFromBytes);
+    }
+
+    /// Learns how long the buffers of rings should be for the messages that go through them: where
+    /// the kernel soon copies what is exchanged, those that go one way.
+    void learn_rings() {
+        cost::CopyModel& copies = run_.model().copies;
+        cost::CmaModel& cma = run_.model().cma;
+        const bool carry_exchanges = !cma.permitted || cma.bytes_min > kRingMessageBytes.front();
+        copies.ring_bytes = carry_exchanges ? best_ring(kPrivateUses) : best_ring(kRingUses);
+        copies.measured = true;
+        derived("memory.copies", "ring_bytes");
+        const TimesByLength stream = times_of(rings(copies.ring_bytes), std::array{Series::stream});
+        if (const auto ns = stream.find(kRingRateBytes); ns != stream.end()) {
+            copies.ring_per_byte_ns = ns->second / static_cast<double>(kRingRateBytes);
+            derived("memory.copies", "ring_per_byte_ns");
+        }
+        if (cma.permitted) {
+            cma.one_way_bytes_min = kernel_from(copies.ring_bytes, kOneWayUses);
+            cma.combined_bytes_min = kernel_from(copies.ring_bytes, kCombinedUses);
+            derived("memory.cma", "one_way_bytes_min");
+            derived("memory.cma", "combined_bytes_min");
         }
     }
 
@@ -260,14 +307,17 @@ class CopyProbe {
             return;
         }
         cost::CopyModel& copies = run_.model().copies;
-        copies.oversubscribed_ring_bytes = best_ring();
+        copies.oversubscribed_ring_bytes = best_ring(kUses);
         copies.oversubscribed_measured = true;
         derived("memory.copies", "oversubscribed_ring_bytes");
         if (run_.model().cma.permitted && run_.steady("copies")) {
             copies.oversubscribed_cma_bytes_min =
                 turning_point(oversubscribed_times(rings(kRingBytes.front())),
                               oversubscribed_times("by the kernel"), kKernelFromBytes);
+            copies.oversubscribed_combined_bytes_min =
+                kernel_from(kRingBytes.front(), kCombinedUses);
             derived("memory.copies", "oversubscribed_cma_bytes_min");
+            derived("memory.copies", "oversubscribed_combined_bytes_min");
         }
     }
 

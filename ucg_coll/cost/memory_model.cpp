@@ -65,6 +65,27 @@ CacheRates MemoryModel::oversubscribed_rates_for(std::uint64_t working_set_bytes
     return rates_in(without_part, working_set_bytes);
 }
 
+std::uint64_t MemoryModel::single_copy_bytes_min(MessageUse use, double ranks_per_cpu) const {
+    if (ranks_per_cpu > 1) {
+        return use == MessageUse::combined ? std::max(copies.oversubscribed_cma_bytes_min,
+                                                      copies.oversubscribed_combined_bytes_min)
+                                           : copies.oversubscribed_cma_bytes_min;
+    }
+    switch (use) {
+    case MessageUse::exchanged: break;
+    case MessageUse::one_way: return std::max(cma.bytes_min, cma.one_way_bytes_min);
+    case MessageUse::combined:
+        return std::max({cma.bytes_min, cma.one_way_bytes_min, cma.combined_bytes_min});
+    }
+    return cma.bytes_min;
+}
+
+void MemoryModel::set_single_copy_bytes_min(std::uint64_t bytes) {
+    cma.bytes_min = cma.one_way_bytes_min = cma.combined_bytes_min = bytes;
+    copies.oversubscribed_cma_bytes_min = copies.oversubscribed_combined_bytes_min = bytes;
+    far_copies.cma_bytes_min = bytes;
+}
+
 std::uint64_t MemoryModel::mapped_bytes_min(double ranks_per_cpu) const {
     constexpr std::uint64_t kMost = 1 << 20;
     std::uint64_t bytes = std::max<std::uint64_t>(copies.mapped_bytes_min, kCacheLine);

@@ -73,7 +73,10 @@ struct CmaModel {
     /// message in keeps no rank from copying another one out there, and its sender need not wait
     /// for its receiver.
     std::uint64_t one_way_bytes_min = 0;
-    bool measured = false; ///< Whether all but the two lengths was measured.
+    /// Replaces both, if it is greater, in such collectives whose receivers combine what comes: out
+    /// of a ring they combine it where it is, while the kernel's copy goes to scratch first.
+    std::uint64_t combined_bytes_min = 0;
+    bool measured = false; ///< Whether all but the lengths was measured.
 
     bool operator==(const CmaModel&) const = default;
 };
@@ -88,12 +91,18 @@ struct CopyModel {
     /// copied in and out: as few as possible, or more than fit the cache that a core has for
     /// itself.
     std::uint64_t ring_bytes = 256 << 10;
+    /// Per byte of messages through a ring that follow one another, so that sender and receiver
+    /// copy at the same time, where each rank has a processor and they share a cache. 0: not known;
+    /// then it is LogGP's gap, which may be that of a message by itself.
+    double ring_per_byte_ns = 0;
     /// These replace CmaModel::bytes_min and `ring_bytes` where ranks take turns on processors,
-    /// which then have to make both copies one after the other.
+    /// which then have to make both copies one after the other; the second one replaces the first
+    /// one, if it is greater, where receivers combine what comes.
     std::uint64_t oversubscribed_cma_bytes_min = 16 << 10;
+    std::uint64_t oversubscribed_combined_bytes_min = 0;
     std::uint64_t oversubscribed_ring_bytes = 256 << 10;
     bool measured = false; ///< Whether mapped_bytes_min, ring_bytes and CmaModel::bytes_min were.
-    bool oversubscribed_measured = false; ///< Whether the other two were.
+    bool oversubscribed_measured = false; ///< Whether the others were.
 
     bool operator==(const CopyModel&) const = default;
 };
@@ -153,14 +162,9 @@ struct MemoryModel {
     WakeModel wake;
 
     /// Returns the length from which on messages are copied once, by the kernel.
-    std::uint64_t single_copy_bytes_min(double ranks_per_cpu) const {
-        return ranks_per_cpu > 1 ? copies.oversubscribed_cma_bytes_min : cma.bytes_min;
-    }
-    /// Like single_copy_bytes_min(), in collectives whose messages go one way.
-    std::uint64_t one_way_copy_bytes_min(double ranks_per_cpu) const {
-        return ranks_per_cpu > 1 ? copies.oversubscribed_cma_bytes_min
-                                 : std::max(cma.bytes_min, cma.one_way_bytes_min);
-    }
+    std::uint64_t single_copy_bytes_min(MessageUse use, double ranks_per_cpu) const;
+    /// Makes this the length from which on all messages are copied once by the kernel.
+    void set_single_copy_bytes_min(std::uint64_t bytes);
     /// Returns the length from which on messages in mapped buffers are copied once, without the
     /// kernel. Where ranks take turns on processors, the sender waits for a turn of the receiver's,
     /// so the copy that it saves, to lines that the receiver has read, must take at least as long.

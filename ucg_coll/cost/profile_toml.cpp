@@ -84,11 +84,15 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
     visitor.later_field("one_way_bytes_min", memory.cma.one_way_bytes_min);
+    visitor.later_field("combined_bytes_min", memory.cma.combined_bytes_min);
     visitor.mark("measured", memory.cma.measured);
     visitor.table("memory.copies");
     visitor.field("mapped_bytes_min", memory.copies.mapped_bytes_min);
     visitor.field("ring_bytes", memory.copies.ring_bytes);
+    visitor.later_field("ring_per_byte_ns", memory.copies.ring_per_byte_ns);
     visitor.field("oversubscribed_cma_bytes_min", memory.copies.oversubscribed_cma_bytes_min);
+    visitor.later_field("oversubscribed_combined_bytes_min",
+                        memory.copies.oversubscribed_combined_bytes_min);
     visitor.field("oversubscribed_ring_bytes", memory.copies.oversubscribed_ring_bytes);
     visitor.mark("measured", memory.copies.measured);
     visitor.mark("oversubscribed_measured", memory.copies.oversubscribed_measured);
@@ -161,7 +165,10 @@ class Printer {
         UCG_ASSERT(value <= INT64_MAX);
         print("{} = {}\n", key, value);
     }
-    void later_field(std::string_view key, std::uint64_t value) { field(key, value); }
+    template <typename Value>
+    void later_field(std::string_view key, Value value) {
+        field(key, value);
+    }
     void field(std::string_view key, bool value) { print("{} = {}\n", key, value); }
     void mark(std::string_view key, bool value) { field(key, value); }
 
@@ -184,7 +191,10 @@ class Lister {
     void field(std::string_view key, std::uint64_t value) {
         add(key, static_cast<double>(value), Unit::bytes);
     }
-    void later_field(std::string_view key, std::uint64_t value) { field(key, value); }
+    template <typename Value>
+    void later_field(std::string_view key, Value value) {
+        field(key, value);
+    }
     void field(std::string_view key, bool value) { add(key, value ? 1 : 0, Unit::truth); }
     void mark(std::string_view /*key*/, bool /*value*/) {}
 
@@ -266,7 +276,8 @@ class Reader {
     }
 
     // A field that its table has not always had: files that were written before lack it.
-    void later_field(std::string_view key, std::uint64_t& value) {
+    template <typename Value>
+    void later_field(std::string_view key, Value& value) {
         if (find(key) != nullptr) {
             field(key, value);
         }

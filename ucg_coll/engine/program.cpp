@@ -91,7 +91,7 @@ std::vector<transport::Message> message_slots(const Schedule& schedule,
             message.channel = planned.signals ? transport::kSignalChannel : transport::kDataChannel;
             message.plan = plan;
             message.direction = planned.outgoing ? Direction::send : Direction::recv;
-            message.one_way = graph::one_way(schedule.collective);
+            message.use = graph::message_use(schedule.collective, schedule.rank_count);
             message.sender_help = help[step.op + i];
             slots.insert(slots.end(), planned.mask + 1U, message);
         }

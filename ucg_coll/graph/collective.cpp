@@ -265,8 +265,19 @@ bool rooted(Collective collective) {
     }
 }
 
-bool one_way(Collective collective) {
-    return rooted(collective) || collective == Collective::scan || collective == Collective::exscan;
+MessageUse message_use(Collective collective, Rank rank_count) {
+    switch (collective) {
+    case Collective::reduce: return MessageUse::combined;
+    case Collective::scan: // Among more ranks, most of them send on what they have combined.
+        return rank_count == 2 ? MessageUse::combined : MessageUse::one_way;
+    case Collective::exscan:
+    case Collective::bcast:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv: return MessageUse::one_way;
+    default: return MessageUse::exchanged;
+    }
 }
 
 bool has_in_place(Collective collective) {

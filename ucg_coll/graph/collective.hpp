@@ -62,9 +62,9 @@ std::optional<Collective> parse_collective(std::string_view text);
 bool reduces(Collective collective);
 /// Returns whether the collective has a root.
 bool rooted(Collective collective);
-/// Returns whether its messages mostly go one way, so that few ranks send and receive at the same
-/// time: in those with a root, and in scans.
-bool one_way(Collective collective);
+/// Returns what most of its messages among so many ranks are used for. In scans, as in collectives
+/// with a root, few ranks send and receive at the same time.
+MessageUse message_use(Collective collective, Rank rank_count);
 /// Returns whether MPI allows MPI_IN_PLACE for the collective.
 bool has_in_place(Collective collective);
 /// Returns whether blocks may have different lengths (the v-variants and reduce_scatter).

@@ -66,7 +66,7 @@ price::Surroundings surroundings(const Facts& facts, Rank link_sharers) {
             .ranks_per_cpu = facts.ranks_per_cpu,
             .link_sharers = link_sharers,
             .one_pair = facts.placement.rank_count() == 2,
-            .one_way = facts.one_way};
+            .use = facts.message_use};
 }
 
 topo::Placement reproducible_placement(Rank rank_count) {
@@ -84,7 +84,7 @@ Facts facts_for(const Facts& facts, const graph::Request& request) {
 
 Facts facts_for(const Facts& facts, graph::Collective collective) {
     Facts planned = facts;
-    planned.one_way = graph::one_way(collective);
+    planned.message_use = graph::message_use(collective, facts.placement.rank_count());
     return planned;
 }
 

@@ -77,7 +77,8 @@ struct Facts {
     const Network* network = nullptr;
     /// If not null, the phases of an alltoall on these hosts, loaded from a file.
     const LoadedSchedule* loaded = nullptr;
-    bool one_way = false; ///< Of the collective that is planned; set by facts_for().
+    /// Of the collective that is planned; set by facts_for().
+    MessageUse message_use = MessageUse::exchanged;
 };
 
 /// Returns what the facts say about the surroundings of a message, on which its price depends.

@@ -12,8 +12,7 @@ namespace {
 cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distance,
                              const Surroundings& around) {
     cost::CmaModel model = profile.memory.cma;
-    model.bytes_min = around.one_way ? profile.memory.one_way_copy_bytes_min(around.ranks_per_cpu)
-                                     : profile.memory.single_copy_bytes_min(around.ranks_per_cpu);
+    model.bytes_min = profile.memory.single_copy_bytes_min(around.use, around.ranks_per_cpu);
     if (distance == topo::Distance::network) {
         model.permitted = false;
     } else if (around.buffers_mapped) {
@@ -25,9 +24,16 @@ cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distan
     return model;
 }
 
-cost::LogGp shared(cost::LogGp model, Rank sharers) {
-    model.gap_ns *= sharers;
-    model.gap_per_byte_ns *= sharers;
+/// Returns LogGP for messages that are copied in and out, or go between hosts.
+cost::LogGp log_gp(const cost::Profile& profile, topo::Distance distance,
+                   const Surroundings& around) {
+    cost::LogGp model = profile.level(distance);
+    model.gap_ns *= around.link_sharers;
+    model.gap_per_byte_ns *= around.link_sharers;
+    const double ring_per_byte_ns = profile.memory.copies.ring_per_byte_ns;
+    if (distance <= topo::Distance::cache && around.ranks_per_cpu <= 1 && ring_per_byte_ns > 0) {
+        model.gap_per_byte_ns = std::min(model.gap_per_byte_ns, ring_per_byte_ns);
+    }
     return model;
 }
 
@@ -89,7 +95,7 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
 
 Messages::Messages(const cost::Profile& profile, topo::Distance distance,
                    const Surroundings& around)
-    : profile_(&profile), model_(shared(profile.level(distance), around.link_sharers)),
+    : profile_(&profile), model_(log_gp(profile, distance, around)),
       end_ns_(std::max(profile.level(distance).overhead_ns, profile.level(distance).gap_ns)),
       copies_(single_copies(profile, distance, around)),
       line_ns_(distance == topo::Distance::network ? 0 : profile.memory.level(distance).latency_ns),

@@ -25,7 +25,7 @@ struct Surroundings {
     double ranks_per_cpu = 1;    ///< Above 1, a rank that waits for a peer waits for its turn, too.
     Rank link_sharers = 1;       ///< Ranks that use the same way out of a host at the same time.
     bool one_pair = false;       ///< There are no ranks but the two that communicate.
-    bool one_way = false;        ///< The collective's messages go one way (graph::one_way()).
+    MessageUse use = MessageUse::exchanged; ///< By the collective (graph::message_use()).
 };
 
 /// Returns the time, in nanoseconds, until a rank that has something to do gets its turn on the CPU

@@ -57,7 +57,7 @@ struct Message {
     std::uint16_t plan = 0;
     std::uint8_t channel = 0; ///< kDataChannel or kSignalChannel
     Direction direction = Direction::send;
-    bool one_way = false; ///< send: of a collective whose messages go one way (graph::one_way()).
+    MessageUse use = MessageUse::exchanged;     ///< send: by the collective (graph::message_use()).
     SenderHelp sender_help = SenderHelp::spare; ///< recv.
     MessageState state = MessageState::idle;    ///< Written by the transport once posted.
     /// recv: its bytes may be read where they arrive. The transport gives out a part of them at a

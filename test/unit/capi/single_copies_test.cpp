@@ -58,7 +58,8 @@ TEST_CASE("a setting decides for all ranks, wherever their cores are") {
     cost::MemoryModel memory = memory_of(16 << 10, 64 << 10, 32 << 10);
     agree_on_copies({hello_of(0, 1 << 20), hello_of(4 << 10, 1 << 20)}, memory);
     cost::MemoryModel expected = memory_of(4 << 10, 4 << 10, 4 << 10);
-    expected.cma.one_way_bytes_min = 4 << 10;
+    expected.cma.one_way_bytes_min = expected.cma.combined_bytes_min = 4 << 10;
+    expected.copies.oversubscribed_combined_bytes_min = 4 << 10;
     CHECK(memory == expected);
     CHECK(memory.cma.permitted);
 }

@@ -81,14 +81,36 @@ TEST_CASE("cost: what decides how messages are copied depends on shared processo
     const MemoryModel& memory = builtin_costs({"AuthenticAMD", 25, 17}).profile.memory;
     CHECK(near_read_ns(memory) > memory.level(topo::Distance::cache).latency_ns);
     CHECK(near_read_ns(memory) < 2 * memory.level(topo::Distance::numa).latency_ns);
-    CHECK(memory.single_copy_bytes_min(1) == memory.cma.bytes_min);
-    CHECK(memory.single_copy_bytes_min(0.5) == memory.cma.bytes_min);
-    CHECK(memory.one_way_copy_bytes_min(1) ==
-          std::max(memory.cma.bytes_min, memory.cma.one_way_bytes_min));
-    CHECK(memory.one_way_copy_bytes_min(2) == memory.copies.oversubscribed_cma_bytes_min);
-    CHECK(memory.single_copy_bytes_min(1.5) == memory.copies.oversubscribed_cma_bytes_min);
     CHECK(memory.ring_bytes(1) == memory.copies.ring_bytes);
     CHECK(memory.ring_bytes(2) == memory.copies.oversubscribed_ring_bytes);
+}
+
+TEST_CASE("cost: the use of a message decides from which length on it is copied once", "[cost]") {
+    MemoryModel memory;
+    memory.cma.bytes_min = 8 << 10;
+    memory.copies.oversubscribed_cma_bytes_min = 16 << 10;
+    const auto all_are = [&](double ranks_per_cpu, std::uint64_t bytes) {
+        return std::ranges::all_of(kMessageUses, [&](MessageUse use) {
+            return memory.single_copy_bytes_min(use, ranks_per_cpu) == bytes;
+        });
+    };
+    CHECK(all_are(0.5, 8 << 10));
+    CHECK(all_are(1, 8 << 10));
+    CHECK(all_are(1.5, 16 << 10));
+
+    memory.cma.one_way_bytes_min = 48 << 10;
+    memory.copies.oversubscribed_combined_bytes_min = 64 << 10;
+    CHECK(memory.single_copy_bytes_min(MessageUse::exchanged, 1) == 8 << 10);
+    CHECK(memory.single_copy_bytes_min(MessageUse::one_way, 1) == 48 << 10);
+    CHECK(memory.single_copy_bytes_min(MessageUse::combined, 1) == 48 << 10);
+    CHECK(memory.single_copy_bytes_min(MessageUse::one_way, 2) == 16 << 10);
+    CHECK(memory.single_copy_bytes_min(MessageUse::combined, 2) == 64 << 10);
+    memory.cma.combined_bytes_min = 1 << 20;
+    CHECK(memory.single_copy_bytes_min(MessageUse::combined, 1) == 1 << 20);
+
+    memory.set_single_copy_bytes_min(4 << 10);
+    CHECK(all_are(1, 4 << 10));
+    CHECK(all_are(2, 4 << 10));
 }
 
 TEST_CASE("cost: tables that a file lacks are as it is built in for the processor", "[cost]") {

@@ -136,8 +136,11 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
                          number(),      number(), random() % 2 == 0};
             }
             profile.memory.reduce_fixed_ns = number();
-            profile.memory.cma = {random() % 2 == 0,     number(),         number(), number(),
-                                  random() % (1U << 30), random() % 2 == 0};
+            const auto length = [&] { return random() % (1U << 30); };
+            profile.memory.cma = {random() % 2 == 0, number(), number(), number(),
+                                  length(),          length(), length(), random() % 2 == 0};
+            profile.memory.copies = {length(), length(), number(),          length(),
+                                     length(), length(), random() % 2 == 0, random() % 2 == 0};
             profile.memory.wake = {number(), number(), number(), random() % 2 == 0,
                                    random() % 2 == 0};
             profile.network.minimum = {number(), number(), number(), random() % 2 == 0};
@@ -171,7 +174,12 @@ TEST_CASE("cost: what a profile does not say is as built in", "[cost][toml]") {
     INFO(some.status().message());
     REQUIRE(some.ok());
     Profile expected = default_profile();
-    expected.memory.cma = {false, 1, 2.5, 3, 4096, 0, true};
+    expected.memory.cma = {.permitted = false,
+                           .fixed_ns = 1,
+                           .per_byte_ns = 2.5,
+                           .written_per_byte_ns = 3,
+                           .bytes_min = 4096,
+                           .measured = true};
     CHECK(*some == expected);
 
     const Result<Profile> network = parse_toml("version = 1\n"

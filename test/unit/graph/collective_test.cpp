@@ -14,6 +14,18 @@ TEST_CASE("graph: collectives have MPI's names", "[graph][collective]") {
     CHECK_FALSE(parse_collective("allreduc").has_value());
 }
 
+TEST_CASE("graph: ranks combine most of what goes one way in reduce and short scans",
+          "[graph][collective]") {
+    CHECK(message_use(Collective::bcast, 2) == MessageUse::one_way);
+    CHECK(message_use(Collective::gatherv, 9) == MessageUse::one_way);
+    CHECK(message_use(Collective::exscan, 2) == MessageUse::one_way); // Nothing is combined.
+    CHECK(message_use(Collective::scan, 2) == MessageUse::combined);
+    CHECK(message_use(Collective::scan, 3) == MessageUse::one_way);
+    CHECK(message_use(Collective::reduce, 3) == MessageUse::combined);
+    CHECK(message_use(Collective::allreduce, 2) == MessageUse::exchanged);
+    CHECK(message_use(Collective::reduce_scatter, 2) == MessageUse::exchanged);
+}
+
 TEST_CASE("graph: buffer sizes follow the collective", "[graph][collective]") {
     const auto sizes = [](Request r, Rank rank, bool in_place) {
         r.in_place = in_place;

@@ -92,10 +92,10 @@ TEST_CASE("price: what goes one way is copied once from a length of its own on",
         return Messages(costs, topo::Distance::cache, around);
     };
     CHECK(between({}).copied_once(16 << 10));
-    CHECK_FALSE(between({.one_way = true}).copied_once(16 << 10));
-    CHECK(between({.one_way = true}).copied_once(48 << 10));
+    CHECK_FALSE(between({.use = MessageUse::one_way}).copied_once(16 << 10));
+    CHECK(between({.use = MessageUse::one_way}).copied_once(48 << 10));
     costs.memory.cma.one_way_bytes_min = 0;
-    CHECK(between({.one_way = true}).copied_once(8 << 10));
+    CHECK(between({.use = MessageUse::one_way}).copied_once(8 << 10));
 }
 
 TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {

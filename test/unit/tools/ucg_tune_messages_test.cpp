@@ -60,9 +60,9 @@ TEST_CASE("tune: two processes time messages of every kind", "[tune]") {
     options.lanes = {ring, single};
     options.message_bytes = 100000;
     constexpr std::array kSeries = {Series::one_way, Series::exchange, Series::stream,
-                                    Series::burst};
+                                    Series::combined, Series::burst};
     constexpr std::array kPatterns = {Pattern::one_way, Pattern::exchange, Pattern::stream,
-                                      Pattern::burst};
+                                      Pattern::combined, Pattern::burst};
     const auto samples = run_crew(options, [&](Driver& driver) {
         for (std::uint32_t lane = 0; lane < 2; ++lane) {
             for (std::size_t i = 0; i < kPatterns.size(); ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("tune: two processes time messages of every kind", "[tune]") {
     });
     INFO(samples.status().message());
     REQUIRE(samples.ok());
-    REQUIRE(samples->size() == 32);
+    REQUIRE(samples->size() == 40);
     for (const Sample& sample : *samples) {
         CAPTURE(static_cast<int>(sample.series), sample.lane, sample.bytes);
         CHECK(sample.ns > 0);

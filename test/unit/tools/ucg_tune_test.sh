@@ -190,7 +190,7 @@ for path, figure in known.items():
     assert figure.get("error_per_cent", 0) >= 0, path
 apart = ("contended_per_byte_ns", "futex_across_ns", "capacity_bytes", "permitted",
          "mapped_bytes_min", "oversubscribed_ring_bytes", "oversubscribed_cma_bytes_min",
-         "one_way_bytes_min")
+         "oversubscribed_combined_bytes_min", "one_way_bytes_min", "combined_bytes_min")
 # A virtual machine's CPUs may be apart, or move, and not come together before the end.
 moved = any("farther apart" in note for note in report["notes"])
 if moved:
@@ -200,7 +200,8 @@ for path in keys:
     if table in marked and key not in apart:
         if table != "memory.cma" or report["cma"]["permitted"]:
             assert (path in known) == marked[table], path
-for key in ("ring_bytes", "oversubscribed_cma_bytes_min", "oversubscribed_ring_bytes"):
+for key in ("ring_bytes", "oversubscribed_cma_bytes_min", "oversubscribed_ring_bytes",
+            "oversubscribed_combined_bytes_min"):
     assert unknown["memory.copies." + key]["threshold"], key # --quick
 assert unknown["memory.cooperative_copies.bytes_min"]["threshold"]
 if moved:
@@ -227,11 +228,11 @@ report = json.load(open(sys.argv[1]))
 unknown = [entry["figure"] for entry in report["not_measured"] if entry["threshold"]]
 moved = any("farther apart" in note for note in report["notes"])
 unknown = [figure for figure in unknown
-           if not figure.startswith(("memory.far_copies.", "memory.flag_slots."))
-           and figure != "memory.cma.one_way_bytes_min"]
+           if not figure.startswith(("memory.far_copies.", "memory.flag_slots."))]
 if moved: # Then nothing else is missing than what needs them near.
     unknown = [figure for figure in unknown
-               if not figure.startswith(("memory.copies.", "memory.cooperative_copies."))]
+               if not figure.startswith(("memory.copies.", "memory.cooperative_copies.",
+                                         "memory.cma.one_way", "memory.cma.combined"))]
 if not os.path.exists("/sys/devices/system/cpu/cpu0/cache"): # As in some virtual machines.
     unknown = [figure for figure in unknown if not figure.endswith(".capacity_bytes")]
 assert not unknown or len(os.sched_getaffinity(0)) == 1 or not report["cma"]["permitted"], unknown

@@ -59,9 +59,7 @@ void agree_on_copies(const std::vector<Hello>& all, cost::MemoryModel& memory) {
         take_seen(memory, seen_bytes_min);
     }
     if (cma_bytes_min > 0) {
-        memory.cma.bytes_min = memory.cma.one_way_bytes_min = cma_bytes_min;
-        memory.copies.oversubscribed_cma_bytes_min = cma_bytes_min;
-        memory.far_copies.cma_bytes_min = cma_bytes_min;
+        memory.set_single_copy_bytes_min(cma_bytes_min);
     }
 }
 

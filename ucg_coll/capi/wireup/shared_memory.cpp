@@ -127,13 +127,12 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     transport::ShmOptions options;
     options.outstanding_max = engine::kOutstandingMax;
     const cost::MemoryModel& memory = group_.profile.memory;
-    options.single_copy_bytes_min = memory.cma.permitted
-                                        ? memory.single_copy_bytes_min(group_.ranks_per_cpu)
-                                        : ~std::uint64_t{0};
-    options.one_way_copy_bytes_min = memory.cma.permitted
-                                         ? memory.one_way_copy_bytes_min(group_.ranks_per_cpu)
-                                         : ~std::uint64_t{0};
+    options.single_copy_bytes_min = transport::CopyLengths::never();
     if (memory.cma.permitted) {
+        for (const MessageUse use : kMessageUses) {
+            options.single_copy_bytes_min[use] =
+                memory.single_copy_bytes_min(use, group_.ranks_per_cpu);
+        }
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
     }
     options.near_ns = cost::near_read_ns(memory);
@@ -247,7 +246,7 @@ bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     }
     // Who may not read others has told them nothing of himself.
     group_.kernel_copies =
-        group_.kernel_copies && options().single_copy_bytes_min != ~std::uint64_t{0};
+        group_.kernel_copies && options().single_copy_bytes_min != transport::CopyLengths::never();
     given_ = offered_.get();
     group_.shm = std::move(offered_);
     agree_on_staging(offers);
@@ -344,7 +343,7 @@ void SharedMemoryWireup::try_mates(shm::Heap& heap) {
             mates.push_back(tickets_[i]);
         }
     }
-    const bool may_try = options().single_copy_bytes_min != ~std::uint64_t{0};
+    const bool may_try = options().single_copy_bytes_min != transport::CopyLengths::never();
     if (!may_try || !transport::reaches_all(heap, mates)) {
         context_.reaches_not_all();
     }

@@ -30,8 +30,7 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
         return message.bytes >= limits_.mapped_bytes;
     }
     const bool far = message.bytes >= limits_.far_bytes && ring_.receiver_far();
-    const std::uint64_t near_bytes =
-        message.one_way ? limits_.one_way_bytes : limits_.private_bytes;
+    const std::uint64_t near_bytes = limits_.private_bytes[message.use];
     return (far || message.bytes >= near_bytes) && ring_.receiver_reads() && !ring_.declined() &&
            readable_->has(message.data, message.bytes);
 }

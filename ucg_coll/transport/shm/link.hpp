@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,20 +22,38 @@
 
 namespace ucg::transport {
 
+/// From how many bytes on messages of each use are copied once by the kernel; all ones: never.
+class CopyLengths {
+  public:
+    /// All uses have this length.
+    constexpr CopyLengths(std::uint64_t bytes) {
+        bytes_.fill(bytes);
+    } // NOLINT: lengths are numbers.
+    static constexpr CopyLengths never() { return {~std::uint64_t{0}}; }
+
+    std::uint64_t& operator[](MessageUse use) { return bytes_[static_cast<std::size_t>(use)]; }
+    std::uint64_t operator[](MessageUse use) const { return bytes_[static_cast<std::size_t>(use)]; }
+    std::uint64_t least() const { return *std::ranges::min_element(bytes_); }
+
+    bool operator==(const CopyLengths&) const = default;
+
+  private:
+    std::array<std::uint64_t, kMessageUseCount> bytes_;
+};
+
 /// From how many bytes on a message stays in its sender's memory and is copied once (rendezvous),
 /// instead of being sent through the ring (eager); all ones: never.
 struct SingleCopyLimits {
-    std::uint64_t mapped_bytes = ~std::uint64_t{0};  ///< If it lies in the sender's segment.
-    std::uint64_t private_bytes = ~std::uint64_t{0}; ///< If it lies elsewhere: by the kernel.
-    std::uint64_t one_way_bytes = ~std::uint64_t{0}; ///< As private_bytes, if it goes one way.
-    std::uint64_t far_bytes = ~std::uint64_t{0};     ///< As private_bytes, for far cores.
+    std::uint64_t mapped_bytes = ~std::uint64_t{0};   ///< If it lies in the sender's segment.
+    CopyLengths private_bytes = CopyLengths::never(); ///< If it lies elsewhere: by the kernel.
+    std::uint64_t far_bytes = ~std::uint64_t{0};      ///< As private_bytes, for far cores.
     /// Two cores share a cache, and are not far, if a read of what the other one wrote takes less
     /// than this, in nanoseconds.
     std::uint32_t near_ns = 0;
     std::uint64_t cooperative_bytes = 0; ///< From this length on both ends copy the message.
 
     std::uint64_t least() const {
-        return std::min({mapped_bytes, private_bytes, one_way_bytes, far_bytes});
+        return std::min({mapped_bytes, private_bytes.least(), far_bytes});
     }
 };
 

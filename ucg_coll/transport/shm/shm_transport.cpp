@@ -70,7 +70,7 @@ ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index
       receiving_(ranks_.size()) {
     auto& head = *reinterpret_cast<RegionHead*>(lines_.data());
     head.process = shm::own_process_number();
-    if (options.single_copy_bytes_min != ~std::uint64_t{0}) {
+    if (options.single_copy_bytes_min != CopyLengths::never()) {
         head.ticket = shm::own_access_ticket();
     }
 }
@@ -216,7 +216,8 @@ bool ShmTransport::reuses_buffers() const {
 
 /// Returns what is known of access to that process; null where single copies are switched off.
 shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
-    return options_.single_copy_bytes_min == ~std::uint64_t{0} ? nullptr : &heap_.access_to(ticket);
+    return options_.single_copy_bytes_min == CopyLengths::never() ? nullptr
+                                                                  : &heap_.access_to(ticket);
 }
 
 /// Makes the rings between this rank and a peer. Returns false, and the group has failed, where
@@ -238,13 +239,11 @@ bool ShmTransport::open(std::uint32_t index) {
     }
     // Where the distance decides nothing, no read is timed.
     const bool far_matters =
-        reach.reads() && options_.far_copy_bytes_min < options_.single_copy_bytes_min;
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
-                                     options_.single_copy_bytes_min,
-                                     options_.one_way_copy_bytes_min,
+        reach.reads() &&
+        options_.far_copy_bytes_min < options_.single_copy_bytes_min[MessageUse::exchanged];
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
                                      far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
-                                     options_.near_ns,
-                                     options_.cooperative_copy_bytes_min};
+                                     options_.near_ns, options_.cooperative_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));

@@ -58,11 +58,9 @@ struct ShmOptions {
     /// the first so many rings to each rank lie in memory that has pages from the beginning.
     std::uint32_t rings_at_first = 16;
     /// Messages of at least so many bytes are copied once, by the kernel on behalf of the receiver
-    /// and the sender, where it permits that; all ones: never. For shorter ones a system call costs
-    /// more than a second copy.
-    std::uint64_t single_copy_bytes_min = 16 << 10;
-    /// Like single_copy_bytes_min, for messages that go one way.
-    std::uint64_t one_way_copy_bytes_min = 16 << 10;
+    /// and the sender, where it permits that. For shorter ones a system call costs more than a
+    /// second copy.
+    CopyLengths single_copy_bytes_min = 16 << 10;
     /// Like single_copy_bytes_min, where sender and receiver have cores that share no cache, if it
     /// is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
