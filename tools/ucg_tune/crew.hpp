@@ -34,6 +34,7 @@ enum class Series : std::uint8_t {
     exchange,
     stream,
     combined,
+    shares,
     burst,
     one_way_written, ///< one_way of bytes just written (MessageWork::written).
     exchange_written,
@@ -120,7 +121,7 @@ struct CrewOptions {
     std::vector<transport::ShmOptions> lanes = {};
     std::uint64_t message_bytes = 0;
 };
-inline constexpr std::size_t kLanesMax = 8;
+inline constexpr std::size_t kLanesMax = 10;
 
 /// Forks the crew, has the driver run `script`, and returns what it recorded. Fails when a member
 /// fails, with its reason, or takes too long. REQUIRES: the caller has no other threads.

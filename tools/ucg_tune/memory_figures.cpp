@@ -61,7 +61,7 @@ constexpr std::array kReasons = {
     Reason{"memory.copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"memory.far_copies", "", "known by processor; no command measures it"},
-    Reason{"memory.flag_slots", "", "known by processor; no command measures it"},
+    Reason{"memory.flag_slots", "", "needs a second CPU that stays as near"},
     Reason{"memory.cooperative_copies", "",
            "needs longer messages than --quick takes, or a second CPU that stays as near"},
     Reason{"network.", "", "`ucg_tune network` measures it"},

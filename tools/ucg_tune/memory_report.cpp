@@ -15,23 +15,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view name(Series series) {
-    static constexpr std::array<std::string_view, 17> kNames = {"line",
-                                                                "read",
-                                                                "contended",
-                                                                "copy",
-                                                                "overwrite",
-                                                                "streaming",
-                                                                "reduce",
-                                                                "cma",
-                                                                "cma_written",
-                                                                "futex",
-                                                                "one_way",
-                                                                "exchange",
-                                                                "stream",
-                                                                "combined",
-                                                                "burst",
-                                                                "one_way_written",
-                                                                "exchange_written"};
+    static constexpr std::array<std::string_view, 18> kNames = {
+        "line",   "read",     "contended",   "copy",  "overwrite",       "streaming",
+        "reduce", "cma",      "cma_written", "futex", "one_way",         "exchange",
+        "stream", "combined", "shares",      "burst", "one_way_written", "exchange_written"};
     return kNames[static_cast<std::size_t>(series)];
 }
 

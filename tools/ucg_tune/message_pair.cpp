@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "ucg_coll/base/copy.hpp"
 #include "ucg_coll/engine/operators.hpp"
 
 namespace ucg::tools {
@@ -38,6 +39,7 @@ MessagePair::create(shm::Heap& heap, Rank self, std::span<const transport::ShmOp
         pair->depths_.push_back((*made)->shape().depth);
         pair->lanes_.push_back(std::move(*made));
     }
+    pair->shares_.resize(lanes.size());
     auto lease = heap.lease(std::max<std::uint64_t>(2 * bytes_max, 1));
     if (!lease.ok()) {
         return lease.status();
@@ -59,14 +61,19 @@ Message MessagePair::message(Direction direction, const MessageWork& work) {
     return message;
 }
 
-void MessagePair::await(ShmTransport& lane, std::span<const Message> messages) {
+template <typename Condition>
+void MessagePair::await_that(ShmTransport& lane, Condition condition) {
     waiter_.reset();
-    for (const Message& message : messages) {
-        while (message.state == MessageState::posted) {
-            if (lane.progress() == 0) {
-                waiter_.idle();
-            }
+    while (!condition()) {
+        if (lane.progress() == 0) {
+            waiter_.idle();
         }
+    }
+}
+
+void MessagePair::await(ShmTransport& lane, std::span<const Message> messages) {
+    for (const Message& message : messages) {
+        await_that(lane, [&] { return message.state != MessageState::posted; });
     }
 }
 
@@ -122,16 +129,39 @@ void MessagePair::combine_next(ShmTransport& lane, const MessageWork& work) {
     };
     one.read_on_arrival = true;
     lane.post({&one, 1});
-    waiter_.reset();
-    while (one.state == MessageState::posted || one.state == MessageState::part) {
-        if (one.state == MessageState::part) {
-            combine(one.part, one.part_bytes);
-            lane.take_part(one);
-        } else if (lane.progress() == 0) {
-            waiter_.idle();
-        }
+    await(lane, {&one, 1});
+    while (one.state == MessageState::part) {
+        combine(one.part, one.part_bytes);
+        lane.take_part(one);
+        await(lane, {&one, 1});
     }
     combine(one.data + one.taken, one.bytes - one.taken);
+}
+
+double MessagePair::shares_ns(ShmTransport& lane, const MessageWork& work) {
+    transport::FlagSlots& slots = *lane.flag_slots();
+    std::byte* const received = message(Direction::recv, work).data;
+    acknowledge(lane);
+    const Clock::time_point start = Clock::now();
+    for (std::uint32_t i = 0; i < work.count; ++i) {
+        const std::uint64_t number = shares_[work.lane]++;
+        const transport::FlagSlotSequence sequence = {number, static_cast<std::uint32_t>(number),
+                                                      0};
+        const std::byte* shared = nullptr;
+        await_that(lane, [&] {
+            if (self_ == 0) {
+                return slots.share(sequence, private_.data(), work.bytes);
+            }
+            shared = slots.shared(sequence, 0, work.bytes);
+            return shared != nullptr;
+        });
+        if (shared != nullptr) {
+            copy_bytes(received, shared, work.bytes);
+        }
+        slots.finish(number + 1);
+    }
+    acknowledge(lane);
+    return since_ns(start) / work.count;
 }
 
 double MessagePair::burst_ns(ShmTransport& lane, const MessageWork& work) {
@@ -190,6 +220,9 @@ double MessagePair::run(const MessageWork& work) {
     }
     if (work.pattern == Pattern::stream || work.pattern == Pattern::combined) {
         return stream_ns(lane, work);
+    }
+    if (work.pattern == Pattern::shares) {
+        return shares_ns(lane, work);
     }
     if (work.pattern == Pattern::burst) {
         return burst_ns(lane, work);

@@ -20,6 +20,7 @@ enum class Pattern : std::uint8_t {
     exchange, ///< Each end sends a message and waits for the other's.
     stream,   ///< The first end sends messages in a row: the time between two.
     combined, ///< As stream, and the second end combines each with a vector of its own.
+    shares,   ///< As stream, by what the first end shares on its flag slot.
     burst,    ///< As many messages as a ring has slots, all free: the time to post one.
 };
 
@@ -61,17 +62,21 @@ class MessagePair {
     void both_at_once(transport::ShmTransport& lane, const MessageWork& work);
     double written_ns(transport::ShmTransport& lane, const MessageWork& work);
     double stream_ns(transport::ShmTransport& lane, const MessageWork& work);
+    double shares_ns(transport::ShmTransport& lane, const MessageWork& work);
     double burst_ns(transport::ShmTransport& lane, const MessageWork& work);
     void combine_next(transport::ShmTransport& lane, const MessageWork& work);
     void acknowledge(transport::ShmTransport& lane);
     void start_other(transport::ShmTransport& lane);
     void move(transport::ShmTransport& lane, std::span<transport::Message> messages);
     void await(transport::ShmTransport& lane, std::span<const transport::Message> messages);
+    template <typename Condition>
+    void await_that(transport::ShmTransport& lane, Condition condition);
 
     Rank self_;
     shm::Waiter waiter_;
     std::vector<std::unique_ptr<transport::ShmTransport>> lanes_;
     std::vector<std::uint32_t> depths_; ///< Slots in the rings of each lane.
+    std::vector<std::uint64_t> shares_; ///< Shares so far on the flag slots of each lane.
     std::uint64_t bytes_max_ = 0;
     /// Private buffers: bytes to send, received ones, and those combined of both.
     std::vector<std::byte> private_;

@@ -24,6 +24,9 @@ constexpr std::array<std::uint64_t, 8> kMessageBytes = {8,        256,      1 <<
 constexpr std::array<std::uint64_t, 4> kRingBytes = {256 << 10, 512 << 10, 1 << 20, 2 << 20};
 constexpr std::array<std::uint64_t, 5> kRingMessageBytes = {16 << 10, 32 << 10, 64 << 10, 256 << 10,
                                                             1 << 20};
+/// The depths that flag slots may have, and the lengths of shares by which they are compared.
+constexpr std::array<std::uint32_t, 2> kFlagSlotDepths = {16, 64};
+constexpr std::array<std::uint64_t, 4> kShareBytes = {1 << 10, 2 << 10, 4 << 10, 8 << 10};
 /// The length for which messages that follow one another tell the rate of a ring.
 constexpr std::uint64_t kRingRateBytes = 64 << 10;
 /// Lengths at which ways of copying are compared; a threshold is one of them. The last one stands
@@ -57,12 +60,15 @@ constexpr std::array kPrivateUses = {Series::one_way,         Series::exchange,
                                      Series::one_way_written, Series::exchange_written,
                                      Series::stream,          Series::combined};
 
-/// A way of copying long messages, which is a lane of the crew.
+constexpr std::array kShareUses = {Series::shares};
+
+/// A way of copying vectors, which is a lane of the crew.
 struct Way {
     std::string name;
     transport::ShmOptions options;
     bool in_segment = false;
     std::span<const std::uint64_t> lengths;
+    std::span<const Series> uses;
 };
 
 MessageWork work_of(Series use) {
@@ -70,6 +76,7 @@ MessageWork work_of(Series use) {
     const bool exchange = use == Series::exchange || use == Series::exchange_written;
     const Pattern pattern = use == Series::stream     ? Pattern::stream
                             : use == Series::combined ? Pattern::combined
+                            : use == Series::shares   ? Pattern::shares
                             : exchange                ? Pattern::exchange
                                                       : Pattern::one_way;
     return {.pattern = pattern, .written = written};
@@ -149,6 +156,9 @@ class CopyProbe {
     std::string named(std::string_view way) const {
         return fmt::format("{}{}", own_ ? "" : "one CPU: ", way);
     }
+    static std::string flag_slots(std::uint32_t depth) {
+        return fmt::format("flag slots, {} shares", depth);
+    }
     static std::string rings(std::uint64_t bytes) { return "rings, " + topo::format_bytes(bytes); }
 
     void choose_ways() {
@@ -159,6 +169,11 @@ class CopyProbe {
             add("in segments: both", true, kCooperativeBytes, ring_options(256 << 10, own_))
                 .mapped_copy_bytes_min = 1;
             ways_.back().options.cooperative_copy_bytes_min = 1;
+            for (const std::uint32_t depth : kFlagSlotDepths) {
+                add(flag_slots(depth), false, kShareBytes, ring_options(256 << 10, own_))
+                    .flag_slot_depth = depth;
+                ways_.back().uses = kShareUses;
+            }
         }
         if (run_.options().quick) {
             return; // The others decide about longer messages.
@@ -181,20 +196,19 @@ class CopyProbe {
     transport::ShmOptions& add(std::string_view name, bool in_segment,
                                std::span<const std::uint64_t> lengths,
                                const transport::ShmOptions& options) {
-        ways_.push_back({named(name), options, in_segment, lengths});
+        ways_.push_back({named(name), options, in_segment, lengths,
+                         in_segment ? std::span<const Series>(kUses) : kPrivateUses});
         return ways_.back().options;
     }
 
     void time_way(Driver& driver, std::uint32_t round, std::uint32_t lane) {
         const Way& way = ways_[lane];
-        if (round == 0) {
+        if (round == 0 && way.uses.front() != Series::shares) {
             warm_up(driver, lane, way.in_segment,
                     std::min(way.lengths.back(), run_.longest(256 << 10)), way.options.ring_bytes);
         }
-        const std::span<const Series> uses =
-            way.in_segment ? std::span<const Series>(kUses) : kPrivateUses;
         for (const std::uint64_t bytes : way.lengths) {
-            for (const Series use : uses) {
+            for (const Series use : way.uses) {
                 if (bytes <= run_.longest(bytes)) {
                     time(driver, round, lane, use, bytes);
                 }
@@ -259,6 +273,7 @@ class CopyProbe {
         memory.copies.mapped_bytes_min =
             turning_point(times("in segments: rings"), alone, kMappedBytes);
         derived("memory.copies", "mapped_bytes_min");
+        learn_flag_slots();
         if (run_.options().quick) {
             return;
         }
@@ -278,6 +293,15 @@ class CopyProbe {
     std::uint64_t kernel_from(std::uint64_t ring_bytes, std::span<const Series> uses) const {
         return turning_point(times_of(named(rings(ring_bytes)), uses),
                              times_of(named("by the kernel"), uses), kKernelFromBytes);
+    }
+
+    void learn_flag_slots() {
+        std::vector<TimesByLength> depths;
+        for (const std::uint32_t depth : kFlagSlotDepths) {
+            depths.push_back(times_of(flag_slots(depth), kShareUses));
+        }
+        run_.model().flag_slots = {.depth = kFlagSlotDepths[good_enough(depths)], .measured = true};
+        derived("memory.flag_slots", "depth");
     }
 
     /// Learns how long the buffers of rings should be for the messages that go through them: where

@@ -59,14 +59,17 @@ TEST_CASE("tune: two processes time messages of every kind", "[tune]") {
     single.single_copy_bytes_min = single.mapped_copy_bytes_min = 1;
     options.lanes = {ring, single};
     options.message_bytes = 100000;
-    constexpr std::array kSeries = {Series::one_way, Series::exchange, Series::stream,
-                                    Series::combined, Series::burst};
-    constexpr std::array kPatterns = {Pattern::one_way, Pattern::exchange, Pattern::stream,
-                                      Pattern::combined, Pattern::burst};
+    constexpr std::array kSeries = {Series::one_way,  Series::exchange, Series::stream,
+                                    Series::combined, Series::shares,   Series::burst};
+    constexpr std::array kPatterns = {Pattern::one_way,  Pattern::exchange, Pattern::stream,
+                                      Pattern::combined, Pattern::shares,   Pattern::burst};
     const auto samples = run_crew(options, [&](Driver& driver) {
         for (std::uint32_t lane = 0; lane < 2; ++lane) {
             for (std::size_t i = 0; i < kPatterns.size(); ++i) {
-                for (const std::uint64_t bytes : {std::uint64_t{8}, options.message_bytes}) {
+                const std::uint64_t longest = kPatterns[i] == Pattern::shares
+                                                  ? ring.flag_slot_bytes_max
+                                                  : options.message_bytes;
+                for (const std::uint64_t bytes : {std::uint64_t{8}, longest}) {
                     for (const bool choice : {false, true}) {
                         const MessageWork work = {.lane = lane,
                                                   .pattern = kPatterns[i],
@@ -84,7 +87,7 @@ TEST_CASE("tune: two processes time messages of every kind", "[tune]") {
     });
     INFO(samples.status().message());
     REQUIRE(samples.ok());
-    REQUIRE(samples->size() == 40);
+    REQUIRE(samples->size() == 48);
     for (const Sample& sample : *samples) {
         CAPTURE(static_cast<int>(sample.series), sample.lane, sample.bytes);
         CHECK(sample.ns > 0);
