@@ -206,7 +206,9 @@ void Placement::take_kind(Rank rank, std::uint32_t host, std::uint32_t kind) {
 /// lists of ranks by host.
 void Placement::sort_by_host() {
     for (std::size_t host = 1; host < host_begin_.size(); ++host) {
-        ranks_per_host_max_ = std::max(ranks_per_host_max_, static_cast<Rank>(host_begin_[host]));
+        const auto ranks = static_cast<Rank>(host_begin_[host]);
+        ranks_per_host_max_ = std::max(ranks_per_host_max_, ranks);
+        ranks_per_host_min_ = host > 1 ? std::min(ranks_per_host_min_, ranks) : ranks;
         host_begin_[host] += host_begin_[host - 1];
     }
     // Hosts are numbered by first appearance, so without gaps the list by host is the identity.

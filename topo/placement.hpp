@@ -94,6 +94,10 @@ class Placement {
     bool hosts_are_contiguous() const { return contiguous_; }
     /// Returns the largest number of ranks on any host.
     Rank ranks_per_host_max() const { return ranks_per_host_max_; }
+    /// Returns the smallest number of ranks on any host; 0 without hosts.
+    Rank ranks_per_host_min() const { return ranks_per_host_min_; }
+    /// Does each host have the next ranks, as many as every other? The last may have fewer.
+    bool hosts_are_equal_blocks() const { return host_of_.empty(); }
     /// Returns the widest distance between two ranks of one host; `core` where no host has two.
     Distance widest_on_host() const { return widest_on_host_; }
     /// Returns all distances that any two ranks of one host, whichever host, have, from the
@@ -141,6 +145,7 @@ class Placement {
     std::vector<Distance> distances_on_host_;
     Distance widest_on_host_ = Distance::core;
     Rank ranks_per_host_max_ = 0;
+    Rank ranks_per_host_min_ = 0;
     bool contiguous_ = true;
     bool groups_are_contiguous_ = true;
 };

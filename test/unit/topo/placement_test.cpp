@@ -26,7 +26,9 @@ std::vector<Rank> to_vector(Ranks ranks) {
 void check_consistent(const Placement& placement) {
     Rank counted = 0;
     Rank most = 0;
+    Rank fewest = placement.rank_count();
     bool contiguous = true;
+    bool equal_blocks = true;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
         const Ranks ranks = placement.ranks_on(host);
         REQUIRE_FALSE(ranks.empty());
@@ -36,13 +38,18 @@ void check_consistent(const Placement& placement) {
             REQUIRE(placement.index_on_host(ranks[i]) == static_cast<Rank>(i));
             REQUIRE((i == 0 || ranks[i - 1] < ranks[i]));
             contiguous = contiguous && (i == 0 || ranks[i - 1] + 1 == ranks[i]);
+            const auto of_first = static_cast<Rank>(placement.ranks_on(0).size());
+            equal_blocks = equal_blocks && host == static_cast<std::uint32_t>(ranks[i] / of_first);
         }
         REQUIRE((host == 0 || placement.leader(host - 1) < placement.leader(host)));
         counted += static_cast<Rank>(ranks.size());
         most = std::max(most, static_cast<Rank>(ranks.size()));
+        fewest = std::min(fewest, static_cast<Rank>(ranks.size()));
     }
     CHECK(counted == placement.rank_count());
     CHECK(most == placement.ranks_per_host_max());
+    CHECK(fewest == placement.ranks_per_host_min());
+    CHECK(equal_blocks == placement.hosts_are_equal_blocks());
     CHECK(contiguous == placement.hosts_are_contiguous());
 }
 

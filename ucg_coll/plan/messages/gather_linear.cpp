@@ -39,7 +39,7 @@ void gather_linear(Builder& builder, const Team& team, Rank root, graph::Slice o
 }
 
 double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root) {
-    const Link link = unshared_link(facts);
+    const Link link = unshared_link(facts).of_rank(request.root);
     const Rank count = request.rank_count;
     const std::uint64_t block = uniform_bytes(request);
     const double span_ns = link.root_blocks_ns(count, block, root);

@@ -10,7 +10,7 @@ using price::Source;
 
 Link::Link(const Facts& facts, topo::Distance distance, Rank sharers)
     : profile_(facts.profile), messages_(facts.profile, distance, surroundings(facts, sharers)),
-      has_processor_(facts.ranks_per_cpu <= 1) {}
+      sharers_(sharers), has_processor_(facts.ranks_per_cpu <= 1) {}
 
 cost::CacheRates rates_for(const Facts& facts, std::uint64_t touched_bytes) {
     const cost::MemoryModel& memory = facts.profile.memory;
@@ -37,17 +37,47 @@ unsigned Link::radix_max() const {
 }
 
 Link Link::with_levels(const Facts& facts) const {
-    const bool several_hosts = facts.placement.host_count() > 1;
+    const topo::Placement& placement = facts.placement;
+    const bool several_hosts = placement.host_count() > 1;
     const std::size_t levels = facts.shared.levels.count + (several_hosts ? 1 : 0);
-    const bool in_order =
-        facts.shared.sockets_are_contiguous && facts.placement.hosts_are_contiguous();
+    const bool in_order = facts.shared.sockets_are_contiguous && placement.hosts_are_equal_blocks();
     Link link = *this;
     link.near_ = levels > 1 && in_order ? &facts : nullptr;
+    link.hosts_ = levels > 1 && several_hosts && !in_order ? &facts : nullptr;
     return link;
 }
 
+Link Link::of_rank(Rank rank) const {
+    Link link = *this;
+    if (hosts_ != nullptr) {
+        const topo::Placement& placement = hosts_->placement;
+        link.on_host_ = static_cast<Rank>(placement.ranks_on(placement.host(rank)).size());
+    }
+    return link;
+}
+
+Rank Link::ranks_on_host() const {
+    if (hosts_ != nullptr) {
+        return on_host_ > 0 ? on_host_ : hosts_->placement.ranks_per_host_max();
+    }
+    return near_ != nullptr ? near_->placement.ranks_per_host_max() : 1;
+}
+
+topo::Distance Link::nearer_neighbour() const {
+    const bool near = near_ != nullptr
+                          ? near_->placement.ranks_per_host_max() > 1
+                          : hosts_ != nullptr && hosts_->placement.hosts_are_contiguous() &&
+                                hosts_->placement.ranks_per_host_min() > 1;
+    return near ? (near_ != nullptr ? near_ : hosts_)->placement.widest_on_host()
+                : topo::Distance::network;
+}
+
 Link Link::at(topo::Distance distance) const {
-    Link link(*near_, distance);
+    return like_this(*near_, distance, 1);
+}
+
+Link Link::like_this(const Facts& facts, topo::Distance distance, Rank sharers) const {
+    Link link(facts, distance, sharers);
     link.oversubscribed_ = oversubscribed_;
     link.messages_ = link.messages_.with_working_set(messages_.working_set_bytes(0));
     link.in_segments_ = in_segments_;
@@ -182,10 +212,10 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     if (!copied_once || !messages_.copied_by_both(block_bytes)) {
         // The receiver makes a single copy: a root that scatters only sends an RTS.
         const bool sends_rts = copied_once && root == Root::sends;
-        const Rank far =
-            near_ == nullptr ? 1 : std::min(near_->placement.ranks_per_host_max(), count - 1);
-        const double before_ns = root == Root::sends ? sends_before_ns(count - far, block_bytes)
-                                                     : receives_before_ns(count - far, block_bytes);
+        const Rank on_host = std::min(ranks_on_host(), count - 1);
+        const double before_ns = root == Root::sends
+                                     ? sends_before_ns(count - on_host, block_bytes)
+                                     : receives_before_ns(count - on_host, block_bytes);
         // A root that makes the copies goes through all blocks, one after the other.
         const bool copies = copied_once && root == Root::receives;
         const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * block_bytes;
@@ -203,13 +233,16 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
                     : 0;
             return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
         }
-        if (near_ == nullptr) {
+        if (near_ == nullptr && hosts_ == nullptr) {
             return own_ns + message_ns(block_bytes) + all_ns;
         }
         // What comes from near is there, and taken, before what comes from far.
-        const Rank near = std::min(inner_ranks(), count - 1);
+        const Rank near = near_ != nullptr ? std::min(inner_ranks(), count - 1) : on_host;
+        const Link in = near_ != nullptr
+                            ? within_group()
+                            : like_this(*hosts_, hosts_->placement.widest_on_host(), 1);
         return own_ns + std::max(message_ns(block_bytes) + (count - near - 1) * each_ns(*this),
-                                 within_group().message_ns(block_bytes) + all_ns);
+                                 in.message_ns(block_bytes) + all_ns);
     }
     const cost::LogGp& model = messages_.model();
     const double each_ns = single_copy_ns(block_bytes, Source::settled);
@@ -310,9 +343,9 @@ double Link::along_relay_ns(std::uint64_t bytes, double work_ns, Source source) 
         return relay_ns(bytes, source) - far_end_ns + work_ns;
     }
     const cost::LogGp& model = messages_.model();
-    const bool several = near_ != nullptr && near_->placement.ranks_per_host_max() > 1;
+    const topo::Distance nearer = nearer_neighbour();
     const double other_ns =
-        several ? profile_.level(near_->placement.widest_on_host()).overhead_ns : model.overhead_ns;
+        nearer == topo::Distance::network ? model.overhead_ns : profile_.level(nearer).overhead_ns;
     return std::max(model.overhead_ns + other_ns + work_ns,
                     model.gap_ns + static_cast<double>(bytes) * model.gap_per_byte_ns);
 }

@@ -68,9 +68,14 @@ class Link {
 
     /// Returns a link that prices messages between near ranks by the level that they share. The
     /// link must be that of all ranks, or of the ranks of one host. The result is the link itself
-    /// if there is only one level, or if near ranks do not have consecutive numbers. The facts must
-    /// outlive it.
+    /// if there is only one level. It tells levels apart only if the ranks of each group follow one
+    /// another and groups are of one size. Otherwise it knows no more than how many ranks each host
+    /// has, which suffices for along_ns(), to_all_ns() and root_blocks_ns(). The facts must outlive
+    /// it.
     Link with_levels(const Facts& facts) const;
+    /// Returns the link for messages from or to that rank alone. It differs only if the link knows
+    /// of hosts no more than how many ranks each has.
+    Link of_rank(Rank rank) const;
     /// Returns the link within each group of `ranks` consecutive ranks that begins at a multiple of
     /// `ranks`.
     Link within(std::uint64_t ranks) const;
@@ -96,7 +101,8 @@ class Link {
     /// `steps` times the mean over these ways, of which each takes ns_of(const Link&).
     template <typename NsOf>
     double along_ns(double steps, Rank count, NsOf ns_of) const;
-    /// Like along_ns(), but for the ways from one rank to each of the `count` - 1 others.
+    /// Like along_ns(), but for the ways from one rank to each of the `count` - 1 others: from the
+    /// rank of of_rank(), else from the one for which it takes longest.
     template <typename NsOf>
     double to_all_ns(double steps, Rank count, NsOf ns_of) const;
     bool is_across_hosts() const { return messages_.across_hosts(); }
@@ -287,6 +293,17 @@ class Link {
         return messages_.single_copy_ns(bytes, source, copy_rates(bytes));
     }
     Link at(topo::Distance distance) const; ///< Returns the link between ranks that are nearer.
+    /// Returns a link like this one between ranks at that distance.
+    Link like_this(const Facts& facts, topo::Distance distance, Rank sharers) const;
+    /// Returns how many ranks share a host with the rank of of_rank(), else with any of a host with
+    /// most ranks, itself among them; 1 if the link knows of no hosts.
+    Rank ranks_on_host() const;
+    /// Returns how far the nearer neighbour of each rank is, if ranks have at most one neighbour on
+    /// another host.
+    topo::Distance nearer_neighbour() const;
+    /// Returns to_all_ns() from a rank of a host that has `on_host` ranks.
+    template <typename NsOf>
+    double from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const;
     std::size_t level_of(std::uint64_t ranks, bool aligned) const;
     Link at_level_of(std::uint64_t ranks, bool aligned) const {
         return at_level(level_of(ranks, aligned));
@@ -308,9 +325,13 @@ class Link {
 
     const cost::Profile& profile_;
     price::Messages messages_;
+    Rank sharers_;
     bool has_processor_;                             ///< Each rank has one of its own.
     std::optional<cost::CacheRates> oversubscribed_; ///< The rates of at_work(), if it is that.
     const Facts* near_ = nullptr;                    ///< The facts of with_levels(); else null.
+    /// The facts of with_levels() where groups of near ranks are not in order; else null.
+    const Facts* hosts_ = nullptr;
+    Rank on_host_ = 0; ///< How many ranks the host of of_rank() has; 0: it is any rank.
     bool in_exchanges_ = false;
     bool in_segments_ = false;
 };
@@ -354,6 +375,12 @@ void Link::for_each_level(Rank count, Visit visit) const {
 
 template <typename NsOf>
 double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
+    if (hosts_ != nullptr && hosts_->placement.hosts_are_contiguous() && count > 1) {
+        const auto hosts = static_cast<Rank>(hosts_->placement.host_count());
+        const Rank far = std::min(hosts, count) - 1;
+        const double near_ns = ns_of(like_this(*hosts_, hosts_->placement.widest_on_host(), 1));
+        return steps * (far * ns_of(*this) + (count - 1 - far) * near_ns) / (count - 1);
+    }
     if (near_ == nullptr || count < 2) {
         return steps * ns_of(*this);
     }
@@ -368,7 +395,23 @@ double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
 }
 
 template <typename NsOf>
+double Link::from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const {
+    const Rank near = std::min(on_host, count) - 1;
+    const Link in = like_this(*hosts_, hosts_->placement.widest_on_host(), 1);
+    const Link out = like_this(*hosts_, topo::Distance::network, std::min(sharers_, on_host));
+    return steps * (near * ns_of(in) + (count - 1 - near) * ns_of(out)) / (count - 1);
+}
+
+/// The most bytes leave the host with most ranks, since all of its ranks share its way out, and the
+/// most messages leave a rank of the host with fewest.
+template <typename NsOf>
 double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
+    if (hosts_ != nullptr && count > 1) {
+        const Rank most = on_host_ > 0 ? on_host_ : hosts_->placement.ranks_per_host_max();
+        const Rank fewest = on_host_ > 0 ? on_host_ : hosts_->placement.ranks_per_host_min();
+        const double ns = from_host_to_all_ns(most, steps, count, ns_of);
+        return fewest == most ? ns : std::max(ns, from_host_to_all_ns(fewest, steps, count, ns_of));
+    }
     if (near_ == nullptr || count < 2) {
         return steps * ns_of(*this);
     }

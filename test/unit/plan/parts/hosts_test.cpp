@@ -1,0 +1,146 @@
+// Prices where hosts have unequal numbers of ranks, and where ranks go round over hosts.
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "test/support/catch.hpp"
+#include "test/unit/plan/proof.hpp"
+#include "ucg_coll/plan/parts/cost.hpp"
+
+namespace ucg::plan::test {
+namespace {
+
+using graph::Collective;
+
+/// Returns hosts of which each has the next ranks, as many as its entry says.
+topo::Placement on_hosts(const std::vector<Rank>& ranks_by_host) {
+    std::vector<topo::Place> places;
+    for (std::uint32_t host = 0; host < ranks_by_host.size(); ++host) {
+        places.insert(places.end(), static_cast<std::size_t>(ranks_by_host[host]),
+                      topo::Place{.host = host, .known = topo::Distance::host});
+    }
+    return topo::Placement(places);
+}
+
+/// Returns `alone` hosts of one rank, then one host of `together` ranks.
+topo::Placement alone_and_together(std::size_t alone, Rank together) {
+    std::vector<Rank> ranks(alone, 1);
+    ranks.push_back(together);
+    return on_hosts(ranks);
+}
+
+topo::Placement round_robin(Rank hosts, Rank ranks_per_host) {
+    return topo::map_ranks(topo::Machine(), hosts, ranks_per_host, topo::MapBy::host);
+}
+
+Facts facts_of(const topo::Placement& placement) {
+    const cost::Profile& profile = cost::default_profile();
+    return {placement, profile, shared_memory(placement, profile, 1 << 20, false, 8 << 10, true)};
+}
+
+Case case_of(const topo::Placement& placement, Collective collective, std::uint64_t bytes,
+             Rank root = 0) {
+    return {collective, placement.rank_count(), root, bytes, 8};
+}
+
+/// Returns the price of one row.
+double price_ns(const topo::Placement& placement, const Case& sample, std::string_view row) {
+    const Facts facts = facts_of(placement);
+    const std::vector<Candidate> rows = candidates(facts, request_of(sample, 0));
+    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Candidate& candidate) {
+        return candidate.algorithm->name == row;
+    });
+    REQUIRE(found != rows.end());
+    return found->cost_ns;
+}
+
+std::string_view chosen(const topo::Placement& placement, const Case& sample) {
+    return choose(facts_of(placement), request_of(sample, 0)).name;
+}
+
+} // namespace
+
+TEST_CASE("plan: a tree over unequal hosts is no cheaper than one over fewer, equal hosts",
+          "[plan][cost][hosts]") {
+    const topo::Placement unequal = alone_and_together(32, 32);
+    const topo::Placement equal = topo::Placement::regular(2, 32);
+    for (const Collective collective : {Collective::barrier, Collective::bcast, Collective::reduce,
+                                        Collective::allreduce, Collective::scan}) {
+        const std::uint64_t bytes = collective == Collective::barrier ? 0 : 8;
+        const Facts facts = facts_of(unequal);
+        for (const Candidate& row :
+             candidates(facts, request_of({collective, 64, 0, bytes, 8}, 0))) {
+            CAPTURE(graph::name(collective), row.algorithm->name);
+            CHECK(row.cost_ns >=
+                  price_ns(equal, case_of(equal, collective, bytes), row.algorithm->name));
+        }
+    }
+    CHECK(price_ns(unequal, case_of(unequal, Collective::bcast, 8), "knomial") >
+          2 * price_ns(equal, case_of(equal, Collective::bcast, 8), "knomial"));
+}
+
+TEST_CASE("plan: where hosts are unequal, vectors cross the network once for each host",
+          "[plan][cost][hosts]") {
+    const topo::Placement many = alone_and_together(128, 128);
+    for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{64} << 10}) {
+        CAPTURE(bytes);
+        CHECK(chosen(many, case_of(many, Collective::bcast, bytes)) == "two_level");
+    }
+    CHECK(chosen(many, case_of(many, Collective::reduce, 64 << 10)) == "two_level");
+    CHECK(chosen(many, case_of(many, Collective::barrier, 0)) == "two_level");
+    const topo::Placement head = on_hosts({1, 64, 64, 64});
+    CHECK(chosen(head, case_of(head, Collective::bcast, 8)) == "two_level");
+}
+
+TEST_CASE("plan: the last host may have fewer ranks than the others", "[plan][cost][hosts]") {
+    const topo::Placement fewer = on_hosts({16, 16, 5});
+    const Facts facts = facts_of(fewer);
+    const Link link = flat_link(facts, Traffic::sparse);
+    CHECK(link.has_levels());
+    CHECK(link.within(16).message_ns(8) == host_link(facts).message_ns(8));
+    const topo::Placement first = on_hosts({5, 16, 16});
+    CHECK_FALSE(flat_link(facts_of(first), Traffic::sparse).has_levels());
+}
+
+TEST_CASE("plan: a chain crosses the network once for each further host", "[plan][cost][hosts]") {
+    const auto mean_of = [](const topo::Placement& placement) {
+        const Facts facts = facts_of(placement);
+        return flat_link(facts, Traffic::sparse).along_ns(1, 49, [](const Link& link) {
+            return link.is_across_hosts() ? 1.0 : 0.0;
+        });
+    };
+    CHECK(mean_of(on_hosts({1, 16, 16, 16})) == Approx(3.0 / 48));
+    CHECK(mean_of(on_hosts({16, 1, 32})) == Approx(2.0 / 48));
+    CHECK(mean_of(round_robin(7, 7)) == 1.0);
+}
+
+TEST_CASE("plan: messages to all cost as much in whichever order ranks are on hosts",
+          "[plan][cost][hosts]") {
+    const topo::Placement blocks = topo::Placement::regular(2, 64);
+    const topo::Placement in_turn = round_robin(2, 64);
+    const std::uint64_t bytes = 64 << 10;
+    const auto same = [&](Collective collective, std::string_view row) {
+        CAPTURE(graph::name(collective), row);
+        CHECK(price_ns(in_turn, case_of(in_turn, collective, bytes), row) ==
+              Approx(price_ns(blocks, case_of(blocks, collective, bytes), row)).epsilon(0.02));
+    };
+    same(Collective::alltoall, "pairwise");
+    same(Collective::alltoall, "linear");
+    same(Collective::reduce_scatter_block, "pairwise");
+    same(Collective::gather, "linear");
+    same(Collective::scatter, "linear");
+    CHECK(chosen(in_turn, case_of(in_turn, Collective::alltoall, bytes)) == "pairwise");
+    CHECK(chosen(in_turn, case_of(in_turn, Collective::gather, 1 << 20)) == "linear");
+    CHECK(chosen(in_turn, case_of(in_turn, Collective::scatter, 1 << 20)) == "linear");
+}
+
+TEST_CASE("plan: a root pays for the ranks that are not on its host", "[plan][cost][hosts]") {
+    const topo::Placement head = on_hosts({1, 64});
+    for (const Collective collective : {Collective::gather, Collective::scatter}) {
+        CAPTURE(graph::name(collective));
+        const double far_ns = price_ns(head, case_of(head, collective, 1 << 18, 0), "linear");
+        CHECK(far_ns > 2 * price_ns(head, case_of(head, collective, 1 << 18, 1), "linear"));
+    }
+}
+
+} // namespace ucg::plan::test
