@@ -185,33 +185,34 @@ class Exchange {
     std::vector<Slice> arrived_;              ///< By host.
 };
 
-/// Returns the price of the exchange between hosts by delegates that serve `hosts_each` hosts each.
-double swap_ns(const Facts& facts, Rank hosts_each, std::uint64_t block_bytes) {
-    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
-    const Swap swap = {.hosts = static_cast<Rank>(facts.placement.host_count() - 1),
-                       .hosts_each = hosts_each,
-                       .message_bytes = ranks * ranks * block_bytes};
-    return contended_ns(facts, delegates_swap_ns(facts, swap), 1, block_bytes);
-}
-
-/// Returns the price of an exchange on a host, in which each rank sends a message to each rank of
-/// its host and copies `copied_bytes` of what it sends and receives.
-double on_host_ns(const Facts& facts, std::uint64_t message_bytes, std::uint64_t copied_bytes) {
-    return on_host_exchange_ns(facts, facts.placement.ranks_per_host_max(), message_bytes,
-                               copied_bytes);
-}
-
-double cost_ns(const Facts& facts, const graph::Request& request) {
+/// Returns the price for a host of `ranks` ranks, which exchanges as many bytes with each other
+/// host as it does on average.
+double host_ns(const Facts& facts, Rank ranks, const graph::Request& request) {
     const std::uint64_t block = uniform_bytes(request);
-    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
-    const std::uint64_t others = facts.placement.host_count() - 1;
-    const std::uint64_t hosts_each = divide_up(others, ranks_on_emptiest_host(facts));
-    const std::uint64_t blocks_each = hosts_each * ranks;
+    const auto others = static_cast<std::uint64_t>(facts.placement.host_count() - 1);
+    const auto here = static_cast<std::uint64_t>(ranks);
+    const std::uint64_t hosts_each = divide_up(others, here);
+    const auto far_ranks = static_cast<std::uint64_t>(request.rank_count - ranks);
+    // The blocks of one rank here for all ranks of another host.
+    const std::uint64_t host_bytes = divide_up(far_ranks * block, others);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(request.rank_count) * block;
     const bool in_one_run = hosts_each == 1 && facts.placement.hosts_are_contiguous();
-    return on_host_ns(facts, blocks_each * block, in_one_run ? 0 : all_bytes) +
-           swap_ns(facts, static_cast<Rank>(hosts_each), block) +
-           on_host_ns(facts, (blocks_each + 1) * block, 2 * all_bytes);
+    const Swap swap = {.ranks = ranks,
+                       .hosts = static_cast<Rank>(others),
+                       .hosts_each = static_cast<Rank>(hosts_each),
+                       .message_bytes = here * host_bytes};
+    return on_host_exchange_ns(facts, ranks, hosts_each * host_bytes, in_one_run ? 0 : all_bytes) +
+           contended_ns(facts, delegates_swap_ns(facts, swap), 1, block) +
+           on_host_exchange_ns(facts, ranks, hosts_each * host_bytes + block, 2 * all_bytes);
+}
+
+/// The most bytes leave the host with most ranks, and the most messages leave a delegate of the
+/// host with fewest.
+double cost_ns(const Facts& facts, const graph::Request& request) {
+    const Rank most = facts.placement.ranks_per_host_max();
+    const Rank fewest = facts.placement.ranks_per_host_min();
+    const double ns = host_ns(facts, most, request);
+    return fewest == most ? ns : std::max(ns, host_ns(facts, fewest, request));
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

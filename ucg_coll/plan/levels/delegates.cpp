@@ -7,28 +7,21 @@
 
 namespace ucg::plan {
 
-std::uint64_t ranks_on_emptiest_host(const Facts& facts) {
-    std::size_t fewest = facts.placement.ranks_on(0).size();
-    for (std::uint32_t host = 1; host < facts.placement.host_count(); ++host) {
-        fewest = std::min(fewest, facts.placement.ranks_on(host).size());
-    }
-    return fewest;
-}
-
 double delegates_swap_ns(const Facts& facts, const Swap& swap) {
-    const Rank ranks = facts.placement.ranks_per_host_max();
     const auto price_ns = [&](const Link& link) {
         return static_cast<double>(swap.hosts_each) * link.copy_ns(swap.message_bytes) +
                alltoall_rotated_ns(link, swap.hosts_each + 1, swap.message_bytes, kWindow);
     };
     // Some delegates may have a host less than others. As many are taken to send at a time as do on
     // average, so that the link carries what it must.
-    const auto at_a_time = static_cast<Rank>(std::min<std::uint64_t>(
-        static_cast<std::uint64_t>(ranks), divide_up(static_cast<std::uint64_t>(swap.hosts),
-                                                     static_cast<std::uint64_t>(swap.hosts_each))));
+    const auto at_a_time = static_cast<Rank>(
+        std::min<std::uint64_t>(static_cast<std::uint64_t>(swap.ranks),
+                                divide_up(static_cast<std::uint64_t>(swap.hosts),
+                                          static_cast<std::uint64_t>(swap.hosts_each))));
     const Link link(facts, topo::Distance::network, at_a_time);
-    const double average_part = static_cast<double>(swap.hosts) /
-                                (static_cast<double>(ranks) * static_cast<double>(swap.hosts_each));
+    const double average_part =
+        static_cast<double>(swap.hosts) /
+        (static_cast<double>(swap.ranks) * static_cast<double>(swap.hosts_each));
     return price_ns(link.in_exchanges()) +
            (sharers(facts) - 1) * std::min(1.0, average_part) *
                price_ns(link.at_work(facts, 3 * swap.message_bytes));

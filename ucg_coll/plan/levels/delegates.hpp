@@ -67,11 +67,9 @@ class Delegates {
     std::uint32_t host_;
 };
 
-/// Returns the number of ranks on the host with the fewest, where delegates serve the most hosts.
-std::uint64_t ranks_on_emptiest_host(const Facts& facts);
-
 /// What the delegates of a host exchange with those of other hosts.
 struct Swap {
+    Rank ranks = 0;      ///< Number of ranks of the host.
     Rank hosts = 0;      ///< Number of other hosts that the host exchanges messages with.
     Rank hosts_each = 0; ///< Number of these that the busiest delegate serves.
     std::uint64_t message_bytes = 0; ///< Length of a message from one host to another.

@@ -10,7 +10,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
+    const std::uint64_t host_bytes = bytes_of_other_host(facts, request);
     const double order_ns =
         facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(all_blocks(request));
     return gather_on_host_ns(facts, request.bytes) + order_ns +
@@ -48,7 +48,7 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
     gather_on_host(builder, facts, levels, gather_contribution(builder, request, by_rank),
                    blocks_on_host(facts, host, by_rank), request.bytes);
     gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
-                by_host.block(levels.root_host()), by_host, bytes_by_host_max(facts, request));
+                by_host.block(levels.root_host()), by_host, bytes_of_other_host(facts, request));
     for (std::size_t i = 0; i < landing.places.size(); ++i) {
         unpack(builder, landing.by_host[i], landing.places[i]);
     }
@@ -69,7 +69,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         gather_best(builder, levels.leaders(), leader_link(facts), levels.root_host(), collected,
                     BlockMap::end_to_end({}, bytes_by_host(facts, request)),
-                    bytes_by_host_max(facts, request));
+                    bytes_of_other_host(facts, request));
     }
     return builder.finish();
 }

@@ -46,4 +46,12 @@ std::uint64_t bytes_by_host_max(const Facts& facts, const graph::Request& reques
                             request.bytes);
 }
 
+std::uint64_t bytes_of_other_host(const Facts& facts, const graph::Request& request) {
+    const topo::Placement& placement = facts.placement;
+    const std::size_t with_root = placement.ranks_on(placement.host(request.root)).size();
+    const std::uint64_t far_ranks = static_cast<std::uint64_t>(request.rank_count) - with_root;
+    return divide_up(checked_multiply(far_ranks, request.bytes),
+                     std::uint64_t{placement.host_count()} - 1);
+}
+
 } // namespace ucg::plan

@@ -20,4 +20,8 @@ std::vector<std::uint64_t> bytes_by_host(const Facts& facts, const graph::Reques
 /// Returns the greatest of these.
 std::uint64_t bytes_by_host_max(const Facts& facts, const graph::Request& request);
 
+/// Returns the mean length of the blocks of the hosts that are not the root's. All ranks have
+/// blocks of `request.bytes`. REQUIRES: several hosts.
+std::uint64_t bytes_of_other_host(const Facts& facts, const graph::Request& request);
+
 } // namespace ucg::plan

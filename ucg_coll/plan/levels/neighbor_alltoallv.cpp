@@ -292,10 +292,13 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const auto hosts = static_cast<std::uint64_t>(facts.placement.host_count());
     const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
     const std::uint64_t peers = divide_up(crossing.host_pairs, hosts);
-    const std::uint64_t hosts_each = divide_up(peers, ranks_on_emptiest_host(facts));
+    // The delegates of the host with fewest ranks serve the most hosts.
+    const std::uint64_t hosts_each =
+        divide_up(peers, static_cast<std::uint64_t>(facts.placement.ranks_per_host_min()));
     const std::uint64_t message = divide_up(crossing.bytes, crossing.host_pairs);
     const std::uint64_t part_bytes = divide_up(message, ranks);
-    const Swap swap = {.hosts = static_cast<Rank>(peers),
+    const Swap swap = {.ranks = facts.placement.ranks_per_host_max(),
+                       .hosts = static_cast<Rank>(peers),
                        .hosts_each = static_cast<Rank>(hosts_each),
                        .message_bytes = message};
     const auto parts = static_cast<Rank>(std::max(peers, hosts_each * (ranks - 1)));

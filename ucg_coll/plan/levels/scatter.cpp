@@ -10,7 +10,7 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t host_bytes = bytes_by_host_max(facts, request);
+    const std::uint64_t host_bytes = bytes_of_other_host(facts, request);
     const double order_ns =
         facts.placement.hosts_are_contiguous() ? 0 : host_link(facts).copy_ns(all_blocks(request));
     return order_ns +
@@ -40,7 +40,7 @@ void build_root(Builder& builder, const Facts& facts, const graph::Request& requ
     const auto host = static_cast<std::uint32_t>(levels.root_host());
     scatter_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
                  blocks_by_host(builder, facts, levels.root_host(), by_rank), Slice{},
-                 bytes_by_host_max(facts, request));
+                 bytes_of_other_host(facts, request));
     scatter_on_host(builder, facts, levels, blocks_on_host(facts, host, by_rank),
                     scatter_result(builder, request), request.bytes);
 }
@@ -58,7 +58,7 @@ graph::Schedule build(const Facts& facts, const graph::Request& request, Rank ra
     if (levels.leads()) {
         scatter_best(builder, levels.leaders(), leader_link(facts), levels.root_host(),
                      BlockMap::end_to_end({}, bytes_by_host(facts, request)), received,
-                     bytes_by_host_max(facts, request));
+                     bytes_of_other_host(facts, request));
     }
     scatter_on_host(builder, facts, levels,
                     BlockMap::equal(received, levels.host().size(), request.bytes),

@@ -143,4 +143,23 @@ TEST_CASE("plan: a root pays for the ranks that are not on its host", "[plan][co
     }
 }
 
+TEST_CASE("plan: two-level blocks are priced by what each host has", "[plan][cost][hosts]") {
+    const topo::Placement many = alone_and_together(32, 32);
+    const std::uint64_t block = 1 << 10;
+    // The fullest host sends its ranks' blocks for 32 others, which is most of the time.
+    const double link_ns = 32.0 * 32 * static_cast<double>(block) *
+                           cost::default_profile().level(topo::Distance::network).gap_per_byte_ns;
+    const double alltoall_ns =
+        price_ns(many, case_of(many, Collective::alltoall, block), "two_level");
+    CHECK(alltoall_ns > link_ns);
+    CHECK(alltoall_ns < 2 * link_ns);
+    CHECK(chosen(many, case_of(many, Collective::alltoall, block)) == "two_level");
+    const topo::Placement three = on_hosts({1, 2, 61});
+    CHECK(chosen(three, case_of(three, Collective::alltoall, 8)) == "two_level");
+    // The root is alone on its host, and all other blocks come to it over its link.
+    const double gather_ns =
+        price_ns(many, case_of(many, Collective::gather, 32 << 10), "two_level");
+    CHECK(gather_ns < 2 * price_ns(many, case_of(many, Collective::gather, 32 << 10), "linear"));
+}
+
 } // namespace ucg::plan::test
