@@ -9,10 +9,12 @@ using graph::Builder;
 using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    // Leaders begin the second of two calls in a row when they have passed the data to their hosts.
+    // Leaders begin the next of several calls in a row when they have passed the data to their
+    // hosts.
     return bcast_best_ns(leader_link(facts), static_cast<Rank>(facts.placement.host_count()),
                          request.bytes) +
-           2 * bcast_on_host_ns(facts, request.bytes, request.element_bytes);
+           calls_in_a_row(facts, request.collective) *
+               bcast_on_host_ns(facts, request.bytes, request.element_bytes);
 }
 
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {

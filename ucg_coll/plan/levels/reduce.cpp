@@ -12,9 +12,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const topo::Placement& placement = facts.placement;
     const Operator op = operator_of(request);
     // Leaders begin the next of several calls in a row when their hosts' vectors are combined.
-    return (1 + cost::kBeforeAtRoot) * reduce_on_host_ns(facts,
-                                                         placement.index_on_host(request.root),
-                                                         request.bytes, op, request.element_bytes) +
+    return calls_in_a_row(facts, request.collective) *
+               reduce_on_host_ns(facts, placement.index_on_host(request.root), request.bytes, op,
+                                 request.element_bytes) +
            reduce_best_ns(leader_link(facts), static_cast<Rank>(placement.host_count()),
                           static_cast<Rank>(placement.host(request.root)), request.bytes, op);
 }

@@ -51,8 +51,9 @@ struct OnHost {
 };
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
-    // Of two calls in a row the last host does its work one after the other.
-    return 2 * (OnHost(facts, request).ns() + host_link(facts).reduce_ns(2, request.bytes)) +
+    // Of several calls in a row the last host does its work one after the other.
+    return calls_in_a_row(facts, request.collective) *
+               (OnHost(facts, request).ns() + host_link(facts).reduce_ns(2, request.bytes)) +
            exscan_recursive_doubling_ns(facts, leader_link(facts),
                                         static_cast<Rank>(facts.placement.host_count()),
                                         request.bytes);
