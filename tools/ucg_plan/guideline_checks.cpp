@@ -79,13 +79,18 @@ constexpr Collective kMonotone[] = {
     Collective::scan,    Collective::exscan,  Collective::reduce_scatter_block,
     Collective::alltoall};
 
+/// Whether the operator of reductions commutes.
+enum class Order : std::uint8_t { any, of_ranks };
+
 /// Returns what the planner predicts for one collective.
-plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::uint64_t total) {
+plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::uint64_t total,
+                          Order order = Order::any) {
     const auto ranks = static_cast<std::uint64_t>(facts.placement.rank_count());
     Question question;
     question.collective = collective;
     question.rank_count = facts.placement.rank_count();
     question.element_bytes = kElementBytes;
+    question.commutative = order == Order::any;
     question.bytes = has_blocks(collective) ? total / ranks : total;
     return plan::candidates(facts, request_of(question, 0)).front();
 }
@@ -113,12 +118,24 @@ std::string_view text_of(Beside beside) {
     return "";
 }
 
-GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::uint64_t total) {
-    const plan::Candidate left = predicted(facts, guideline.left, total);
-    GuidelineCheck check{fmt::format("{} of {} bytes <=", graph::name(guideline.left), total),
-                         left.cost_ns, 0, fmt::format("{} <=", left.algorithm->name)};
+std::string_view text_of(Order order) {
+    return order == Order::any ? "" : " in the order of ranks";
+}
+
+bool reduces(const Guideline& guideline) {
+    const std::span right = std::span(guideline.right).first(guideline.right_count);
+    return graph::reduces(guideline.left) ||
+           std::any_of(right.begin(), right.end(), graph::reduces);
+}
+
+GuidelineCheck check(const plan::Facts& facts, const Guideline& guideline, std::uint64_t total,
+                     Order order) {
+    const plan::Candidate left = predicted(facts, guideline.left, total, order);
+    GuidelineCheck check{
+        fmt::format("{} of {} bytes{} <=", graph::name(guideline.left), total, text_of(order)),
+        left.cost_ns, 0, fmt::format("{} <=", left.algorithm->name)};
     for (const Collective collective : std::span(guideline.right).first(guideline.right_count)) {
-        const plan::Candidate right = predicted(facts, collective, total);
+        const plan::Candidate right = predicted(facts, collective, total, order);
         const std::string_view plus = check.right_ns > 0 ? " + " : " ";
         check.right_ns += right.cost_ns;
         check.what += fmt::format("{}{}", plus, graph::name(collective));
@@ -145,7 +162,10 @@ std::vector<GuidelineCheck> check_guidelines(const plan::Facts& facts,
     std::vector<GuidelineCheck> checks;
     for (const std::uint64_t total : totals) {
         for (const Guideline& guideline : kGuidelines) {
-            checks.push_back(check(facts, guideline, total));
+            checks.push_back(check(facts, guideline, total, Order::any));
+            if (reduces(guideline)) {
+                checks.push_back(check(facts, guideline, total, Order::of_ranks));
+            }
         }
     }
     for (const Collective collective : kMonotone) {

@@ -23,7 +23,8 @@ struct GuidelineCheck {
 };
 
 /// Checks all guidelines among these ranks for vectors of each of `bytes`, which are in rising
-/// order. Where ranks have blocks, a vector is the blocks of all ranks together.
+/// order. Where ranks have blocks, a vector is the blocks of all ranks together. Guidelines with
+/// reductions are checked for an operator that commutes and for one that does not.
 std::vector<GuidelineCheck> check_guidelines(const plan::Facts& facts,
                                              const std::vector<std::uint64_t>& bytes);
 

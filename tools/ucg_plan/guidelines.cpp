@@ -37,7 +37,7 @@ class GuidelinesCommand final : public Command {
             ->type_name("NUMBER");
         profile_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json});
-        app_.footer("Prints violations, the worst first, for seven placements of 2 to 1024 ranks. "
+        app_.footer("Prints violations, the worst first, for eleven placements of 2 to 1024 ranks. "
                     "Exit status 1 if there are any, as there are by the built-in costs.\n"
                     "Examples:\n"
                     "  ucg_plan guidelines\n"

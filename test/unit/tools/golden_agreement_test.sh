@@ -8,7 +8,8 @@ tool=$1
 file=$2/deviations.txt
 found=$(
     "$tool" agreement --deviations --placement '1 host' &&
-        "$tool" agreement --deviations --placement '4 hosts of 8'
+        "$tool" agreement --deviations --placement '4 hosts' &&
+        "$tool" agreement --deviations --placement '16 hosts'
 ) || exit 1
 if [ "${UCG_TEST_ACCEPT:-0}" = 1 ]; then
     printf '%s\n' "$found" >"$file" || exit 1
