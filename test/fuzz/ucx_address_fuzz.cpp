@@ -31,12 +31,16 @@ void check(const Result<T>& value, std::string_view bytes) {
 }
 
 void check_inventory(std::string_view text) {
-    const UcpInventory found = parse_inventory(text);
-    for (const UcpInventory::Resource& resource : found.resources) {
-        require(found.contains(resource.transport, resource.device));
+    const Result<UcpInventory> found = parse_inventory(text);
+    if (!found.ok()) {
+        return;
+    }
+    require(!found->resources.empty());
+    for (const UcpInventory::Resource& resource : found->resources) {
+        require(found->contains(resource.transport, resource.device));
         require(text.find(resource.transport + "/" + resource.device) != std::string_view::npos);
     }
-    require(!found.only_tcp() || found.has_network());
+    require(!found->only_tcp() || (found->has_network() && found->has_tcp()));
 }
 
 void check(char what, std::string_view bytes) {

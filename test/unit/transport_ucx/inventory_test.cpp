@@ -25,7 +25,9 @@ constexpr const char* kInfo = R"(#
 } // namespace
 
 TEST_CASE("ucx inventory: what UCP prints of its context", "[ucx]") {
-    const UcpInventory found = parse_inventory(kInfo);
+    const Result<UcpInventory> read = parse_inventory(kInfo);
+    REQUIRE(read.ok());
+    const UcpInventory& found = *read;
     CHECK(found.domains == std::vector<std::string>{"self", "tcp", "mlx5_0"});
     REQUIRE(found.resources.size() == 3);
     CHECK(found.contains("tcp", "eth0"));
@@ -33,7 +35,17 @@ TEST_CASE("ucx inventory: what UCP prints of its context", "[ucx]") {
     CHECK_FALSE(found.contains("tcp", "lo"));
     CHECK(found.has_network());
     CHECK_FALSE(found.only_tcp());
-    CHECK(parse_inventory("").resources.empty());
+    CHECK(found.has_tcp());
+}
+
+TEST_CASE("ucx inventory: a text that names no transport is an error, not a host on its own",
+          "[ucx]") {
+    const char* const text =
+        GENERATE("", "# UCP context\n#   tl 0 : tcp on eth0\n",
+                 "#      resource 0  :  md 0  dev 0  flags -- tcp@eth0\n", "#      resource\n");
+    const Result<UcpInventory> read = parse_inventory(text);
+    REQUIRE_FALSE(read.ok());
+    CHECK(read.status().code() == Code::unsupported);
 }
 
 TEST_CASE("ucx inventory: TCP alone is told from adapters and from memory", "[ucx]") {

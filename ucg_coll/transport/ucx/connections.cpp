@@ -10,12 +10,26 @@ namespace ucg::transport::ucx {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPauseMin{10};
 
 } // namespace
 
+/// Is the peer's turn yet to come? UCX may wait within a call for a host that does not answer, and
+/// everything else with it. So after a try that has taken long the process sees to all else first.
+bool Connections::must_wait(Peer& peer) {
+    const Clock::time_point now = Clock::now();
+    if (now >= rest_end_) {
+        return peer.refusal && now < peer.refusal->next_try;
+    }
+    if (!peer.refusal) {
+        begin_tries(peer.refusal.emplace(), rest_end_);
+        refused_.push_back(&peer);
+    }
+    return true;
+}
+
 bool Connections::make(Peer& peer) {
-    if (peer.refusal && Clock::now() < peer.refusal->next_try) {
+    if (must_wait(peer)) {
         return false;
     }
     ucp_ep_params_t parameters{};
@@ -26,16 +40,11 @@ bool Connections::make(Peer& peer) {
         setup_.detects_failures ? UCP_ERR_HANDLING_MODE_PEER : UCP_ERR_HANDLING_MODE_NONE;
     parameters.err_handler.cb = on_error;
     parameters.err_handler.arg = this;
+    const Clock::time_point begin = Clock::now();
     const ucs_status_t status = ucp_ep_create(setup_.worker, &parameters, &peer.endpoint);
     if (status != UCS_OK) {
         peer.endpoint = nullptr;
-        if (put_off(peer, status)) {
-            return false;
-        }
-        const Status why = ucx_failure(status, "connecting to a peer");
-        log(LogLevel::warn, "ucx: {}; ucg_info shows the transports that were found",
-            why.message());
-        fail(peer, why);
+        refuse(peer, status, begin);
         return false;
     }
     peer.connected = true;
@@ -49,29 +58,58 @@ bool Connections::make(Peer& peer) {
     return true;
 }
 
-/// Notes that a connection could not be made. Returns whether it is to be tried again: a peer
-/// without a route may have one soon.
-bool Connections::put_off(Peer& peer, ucs_status_t status) {
-    constexpr std::chrono::milliseconds kPauseMax{2000};
-    constexpr unsigned kTriesMin = 8; // Time passes also while nobody makes progress here.
+/// A connection could not be made, which was tried since `begin`.
+void Connections::refuse(Peer& peer, ucs_status_t status, Clock::time_point begin) {
+    constexpr std::chrono::milliseconds kLong{100};
     const Clock::time_point now = Clock::now();
+    if (now - begin >= kLong) {
+        rest_end_ = now + kPauseMin;
+    }
+    const bool again = put_off(peer, status, begin);
+    spent_ += now - begin;
+    if (!again) {
+        const Status why = ucx_failure(status, "connecting to a peer");
+        log(LogLevel::warn, "ucx: {}; ucg_info shows the transports that were found",
+            why.message());
+        fail(peer, why);
+    }
+}
+
+/// From now on the connection is to be tried for as long as UCG tries.
+void Connections::begin_tries(Refusal& refusal, Clock::time_point begin) const {
+    refusal.tries = 0;
+    refusal.next_try = begin;
+    refusal.give_up = begin + setup_.options.connect_timeout;
+    refusal.spent_before = spent_;
+}
+
+/// Notes that a connection could not be made. Returns whether it is to be tried again: a peer
+/// without a route may have one soon. Time passes also while nobody makes progress here, so it ends
+/// nothing before there were some tries, or UCX itself has taken that time for tries.
+bool Connections::put_off(Peer& peer, ucs_status_t status, Clock::time_point begin) {
+    constexpr std::chrono::milliseconds kPauseMax{2000};
+    constexpr unsigned kTriesMin = 8;
     if (status != UCS_ERR_UNREACHABLE || !state_.running()) {
         return false;
     }
     if (!peer.refusal) {
-        peer.refusal.emplace();
-        peer.refusal->give_up = now + setup_.options.connect_timeout;
-        peer.refusal->owed.push_back({Control::start_over, 0, {}});
+        begin_tries(peer.refusal.emplace(), begin);
         refused_.push_back(&peer);
+    }
+    const std::chrono::milliseconds limit = setup_.options.connect_timeout;
+    Refusal& refusal = *peer.refusal;
+    if (!refusal.told) {
+        refusal.told = true;
+        refusal.owed.push_back({Control::start_over, 0, {}});
         log(LogLevel::warn,
             "ucx: connecting to a peer: {}; it is tried again for {} s (timeout), and {} times at "
             "least",
-            ucs_status_string(status), setup_.options.connect_timeout.count() / 1000,
-            kTriesMin - 1);
+            ucs_status_string(status), limit.count() / 1000, kTriesMin - 1);
     }
-    Refusal& refusal = *peer.refusal;
     ++refusal.tries;
-    if (now >= refusal.give_up && refusal.tries >= kTriesMin) {
+    const Clock::time_point now = Clock::now();
+    const Clock::duration spent = spent_ + (now - begin) - refusal.spent_before;
+    if (now >= refusal.give_up && (refusal.tries >= kTriesMin || spent >= limit)) {
         return false;
     }
     refusal.next_try = now + refusal.pause;
@@ -79,9 +117,38 @@ bool Connections::put_off(Peer& peer, ucs_status_t status) {
     return true;
 }
 
+/// Does something wait for a connection to the peer? Otherwise it is not worth the time that a try
+/// may take: those who waited may have been given up.
+bool Connections::is_awaited(const Peer& peer) {
+    const auto has_messages = [](const Link* link) {
+        return !link->posted.empty() || !link->unsent.empty() || !link->held.empty();
+    };
+    return !peer.unsaid.empty() ||
+           std::any_of(peer.links.begin(), peer.links.end(), has_messages) ||
+           std::any_of(peer.refusal->owed.begin(), peer.refusal->owed.end(),
+                       [](const ControlMessage& each) { return each.what != Control::start_over; });
+}
+
+/// Tries again those whose time has come; the longest due first, since there may be time for one
+/// alone (must_wait()).
 void Connections::retry_refused() {
-    for (Peer* peer : std::vector<Peer*>(refused_)) {
-        if (peer->failure.ok()) {
+    const Clock::time_point now = Clock::now();
+    if (now < rest_end_) {
+        return;
+    }
+    std::vector<Peer*> due;
+    for (Peer* peer : refused_) {
+        if (!is_awaited(*peer)) {
+            begin_tries(*peer->refusal, now);
+        } else if (now >= peer->refusal->next_try) {
+            due.push_back(peer);
+        }
+    }
+    std::sort(due.begin(), due.end(), [](const Peer* one, const Peer* other) {
+        return one->refusal->next_try < other->refusal->next_try;
+    });
+    for (Peer* peer : due) {
+        if (peer->refusal && peer->failure.ok()) {
             connect(*peer);
         }
     }
@@ -119,9 +186,7 @@ void Connections::start_over(Peer& peer) {
     log(LogLevel::info, "ucx: a peer could not answer a connection, which is made again");
     ++peer.connection;
     close(peer, false);
-    peer.refusal.emplace();
-    peer.refusal->next_try = Clock::now();
-    peer.refusal->give_up = peer.refusal->next_try + setup_.options.connect_timeout;
+    begin_tries(peer.refusal.emplace(), Clock::now());
     refused_.push_back(&peer);
 }
 

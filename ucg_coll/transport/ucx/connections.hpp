@@ -12,6 +12,7 @@
 // within UCX's callbacks, but for resend().
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -105,8 +106,14 @@ class Connections final : public LaneHost {
         bool failed; ///< The messages to and from the peer are given up once it is closed.
     };
 
+    using Clock = std::chrono::steady_clock;
+
     bool make(Peer& peer);
-    bool put_off(Peer& peer, ucs_status_t status);
+    bool must_wait(Peer& peer);
+    void refuse(Peer& peer, ucs_status_t status, Clock::time_point begin);
+    void begin_tries(Refusal& refusal, Clock::time_point begin) const;
+    bool put_off(Peer& peer, ucs_status_t status, Clock::time_point begin);
+    static bool is_awaited(const Peer& peer);
     void retry_refused();
     void settle_doubts();
     void start_over(Peer& peer);
@@ -124,6 +131,8 @@ class Connections final : public LaneHost {
     std::unordered_map<ucp_ep_h, Peer*> owners_;
     std::vector<std::pair<ucp_ep_h, ucs_status_t>> errors_; ///< That callbacks leave behind.
     std::vector<Peer*> refused_; ///< Those with a refusal: connections to be tried again.
+    Clock::duration spent_{};    ///< What tries that were refused have taken, of all peers.
+    Clock::time_point rest_end_; ///< No connection is tried before: one has taken long.
     std::vector<Peer*> doubted_; ///< Those to which our connection may wait for an answer for ever.
     std::vector<Peer*> to_resend_; ///< Those to which what came back unsent is to be sent again.
     std::vector<Closing> closing_;

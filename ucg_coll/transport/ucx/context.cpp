@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
+#include <utility>
 
 #include "ucg_coll/transport/ucx/room.hpp"
 
@@ -13,41 +15,40 @@ namespace ucg::transport::ucx {
 namespace {
 
 /// Returns the text that ucp_context_print_info() writes.
-std::string context_info(ucp_context_h context) {
+Result<std::string> context_info(ucp_context_h context) {
     char* text = nullptr;
     std::size_t bytes = 0;
     FILE* stream = open_memstream(&text, &bytes);
     if (stream == nullptr) {
-        return {};
+        return failure(Code::out_of_memory, "no memory to ask UCX for its transports");
     }
     ucp_context_print_info(context, stream);
-    std::fclose(stream);
-    std::string info(text, bytes);
+    const bool whole = std::fclose(stream) == 0;
+    std::string info(whole ? text : "", whole ? bytes : 0);
     std::free(text);
-    return info;
+    return whole ? Result<std::string>(std::move(info))
+                 : failure(Code::out_of_memory, "no memory for what UCX says of its transports");
 }
 
-/// Sets UCX_TCP_SNDBUF while UCX opens its interfaces: UCX takes settings of transports from the
+/// Sets a variable of UCX while UCX opens its interfaces: UCX takes settings of transports from the
 /// environment alone. Does nothing where several threads call the library, of which another may
 /// read the environment meanwhile, nor where the user has set the variable.
-class SendBuffer {
+class Setting {
   public:
-    explicit SendBuffer(const UcxOptions& options) {
-        const std::uint64_t bytes = send_buffer_bytes(options.link_bytes_per_second);
-        set_ = bytes > 0 && !options.threads && std::getenv(kName) == nullptr &&
-               ::setenv(kName, std::to_string(bytes).c_str(), 1) == 0;
-    }
-    ~SendBuffer() {
+    Setting(const UcxOptions& options, const char* name, std::uint64_t value)
+        : name_(name), set_(value > 0 && !options.threads && std::getenv(name) == nullptr &&
+                            ::setenv(name, std::to_string(value).c_str(), 1) == 0) {}
+    ~Setting() {
         if (set_) {
-            ::unsetenv(kName);
+            ::unsetenv(name_);
         }
     }
-    SendBuffer(const SendBuffer&) = delete;
-    SendBuffer& operator=(const SendBuffer&) = delete;
+    Setting(const Setting&) = delete;
+    Setting& operator=(const Setting&) = delete;
 
   private:
-    static constexpr const char* kName = "UCX_TCP_SNDBUF";
-    bool set_ = false;
+    const char* name_;
+    bool set_;
 };
 
 Status open_context(const UcxOptions& options, UcpContext& context) {
@@ -98,15 +99,6 @@ Status open_worker(Ucp& ucp) {
     return {};
 }
 
-/// Adds the resource that the last word of a line names: "#  resource 1  :  md 1  dev 1  flags --
-/// tcp/lo" gives tcp and lo.
-void parse_resource(const std::string& last_word, UcpInventory& inventory) {
-    const std::size_t slash = last_word.find('/');
-    if (slash != std::string::npos) {
-        inventory.resources.push_back({last_word.substr(0, slash), last_word.substr(slash + 1)});
-    }
-}
-
 } // namespace
 
 bool UcpInventory::contains(std::string_view transport, std::string_view device) const {
@@ -128,6 +120,27 @@ bool stays_on_host(const UcpInventory::Resource& resource) {
                        [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
+/// Opens the context, reads what it has, and opens the worker, and with that the interfaces.
+Status open_all(const UcxOptions& options, Ucp& ucp) {
+    Status status = open_context(options, ucp.context);
+    if (!status.ok()) {
+        return status;
+    }
+    const Result<std::string> info = context_info(ucp.context.get());
+    Result<UcpInventory> inventory = info.ok() ? parse_inventory(*info) : info.status();
+    if (!inventory.ok()) {
+        return inventory.status();
+    }
+    ucp.inventory = std::move(*inventory);
+    if (!ucp.inventory.has_tcp()) { // UCX warns of settings that nothing reads.
+        return open_worker(ucp);
+    }
+    const Setting send_buffer(options, "UCX_TCP_SNDBUF",
+                              send_buffer_bytes(options.link_bytes_per_second));
+    const Setting repetitions(options, "UCX_TCP_SYN_CNT", syn_count(options.connect_timeout));
+    return open_worker(ucp);
+}
+
 } // namespace
 
 std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
@@ -143,8 +156,25 @@ std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second) {
                : std::clamp(link_bytes_per_second / kPerSecond, kLeast, kMost);
 }
 
+std::uint64_t syn_count(std::chrono::milliseconds connect_timeout) {
+    // A kernel waits 1 s after the first packet, and after each repetition twice as long.
+    constexpr std::chrono::seconds kWithTwo{7};
+    // UCX reads 64 bits into a field of 32. In UCX 1.13 the rest is how many buffers it may have,
+    // which is all ones where nobody sets it; in UCX 1.18 it is nothing.
+    constexpr std::uint64_t kRest = 0xffffffff00000000U;
+    if (std::endian::native != std::endian::little) {
+        return 0;
+    }
+    return kRest | (connect_timeout < kWithTwo ? 1U : 2U);
+}
+
 bool UcpInventory::has_network() const {
     return !std::all_of(resources.begin(), resources.end(), stays_on_host);
+}
+
+bool UcpInventory::has_tcp() const {
+    return std::any_of(resources.begin(), resources.end(),
+                       [](const Resource& resource) { return resource.transport == "tcp"; });
 }
 
 bool UcpInventory::only_tcp() const {
@@ -154,9 +184,10 @@ bool UcpInventory::only_tcp() const {
            });
 }
 
-UcpInventory parse_inventory(std::string_view text) {
+Result<UcpInventory> parse_inventory(std::string_view text) {
     UcpInventory inventory;
     std::istringstream lines{std::string(text)};
+    bool understood = true;
     for (std::string line; std::getline(lines, line);) {
         std::istringstream words(line);
         std::string hash;
@@ -168,27 +199,30 @@ UcpInventory parse_inventory(std::string_view text) {
         }
         if (what == "md" && !last.empty()) {
             inventory.domains.push_back(last);
-        } else if (what == "resource") {
-            parse_resource(last, inventory);
+        } else if (what == "resource") { // "#  resource 1  :  md 1  dev 1  flags -- tcp/lo"
+            const std::size_t slash = last.find('/');
+            understood = understood && slash != std::string::npos;
+            inventory.resources.push_back(
+                {last.substr(0, slash), understood ? last.substr(slash + 1) : std::string()});
         }
+    }
+    if (!understood || inventory.resources.empty()) {
+        return failure(Code::unsupported,
+                       "UCX {} lists its transports in a way that this version of UCG cannot read",
+                       ucp_get_version_string());
     }
     return inventory;
 }
 
 Result<Ucp> open_ucp(const UcxOptions& options) {
     Ucp ucp;
-    const SendBuffer send_buffer(options);
     Status status = find_room();
     if (status.ok()) {
-        status = in_own_thread([&] {
-            Status opened = open_context(options, ucp.context);
-            return opened.ok() ? open_worker(ucp) : opened;
-        });
+        status = in_own_thread([&] { return open_all(options, ucp); });
     }
     if (!status.ok()) {
         return status;
     }
-    ucp.inventory = parse_inventory(context_info(ucp.context.get()));
     return ucp;
 }
 

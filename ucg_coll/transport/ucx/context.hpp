@@ -1,6 +1,7 @@
 // The UCP context and worker of the process, and what UCP chose to open.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,12 +24,15 @@ struct UcpInventory {
     bool contains(std::string_view transport, std::string_view device) const;
     /// Is there a resource that reaches other hosts?
     bool has_network() const;
+    bool has_tcp() const;
     /// Is there a network, and none but the kernel's TCP?
     bool only_tcp() const;
 };
 
-/// Reads the text that ucp_context_print_info() writes: UCX 1.13 has no call that tells.
-UcpInventory parse_inventory(std::string_view text);
+/// Reads the text that ucp_context_print_info() writes: UCX 1.13 has no call that tells. Fails
+/// where the text names no transport: a context has one at least, and who does not know them would
+/// take other hosts' ranks to need no watching.
+Result<UcpInventory> parse_inventory(std::string_view text);
 
 /// An open UCP context with its worker.
 struct Ucp {
@@ -42,6 +46,11 @@ struct Ucp {
 /// the kernel finds right, which in time grows to megabytes: where the rate is 0 (not known), and
 /// for fast links.
 std::uint64_t send_buffer_bytes(std::uint64_t link_bytes_per_second);
+
+/// Returns the value of UCX_TCP_SYN_CNT by which the kernel repeats the first packet of a TCP
+/// connection only once or twice if nobody answers; 0 for none. UCX waits for connections, and the
+/// process with it: so for 3 or 7 s, and by the kernel's usual six repetitions for 127.
+std::uint64_t syn_count(std::chrono::milliseconds connect_timeout);
 
 /// Makes a context and a worker for active messages.
 Result<Ucp> open_ucp(const UcxOptions& options);

@@ -42,13 +42,16 @@ struct ControlArrival {
     std::string payload;
 };
 
-/// The state of a connection that could not be made, and is tried again.
+/// The state of a connection that could not be made, and is tried again; or that waits for its turn
+/// to be tried.
 struct Refusal {
     using Clock = std::chrono::steady_clock;
 
     Clock::time_point next_try;
     Clock::time_point give_up;
+    Clock::duration spent_before{};      ///< What refused tries had taken before, of all peers.
     unsigned tries = 0;                  ///< Those that were refused.
+    bool told = false;                   ///< The log has it.
     std::chrono::milliseconds pause{10}; ///< From the next try to the one after it; doubles.
     std::vector<ControlMessage> owed;    ///< To be sent first when the connection is there.
 };

@@ -84,8 +84,9 @@ struct UcxOptions {
     bool threads = false;
 
     /// For how long a connection that cannot be made is tried again; it is tried eight times at
-    /// least, since a process may make no progress for longer. A network may have no route for a
-    /// while, or a full table of neighbours; a peer may be slow.
+    /// least, since a process may make no progress for longer, unless the tries themselves took
+    /// that long. A network may have no route for a while, or a full table of neighbours; a peer
+    /// may be slow.
     std::chrono::milliseconds connect_timeout{30000};
 
     /// For how long peers that do not answer may be waited for, in begin_close() ...
