@@ -120,6 +120,15 @@ bool stays_on_host(const UcpInventory::Resource& resource) {
                        [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
+/// Is this a version of UCX that was seen to read the value of syn_count() as it is meant?
+bool reads_syn_count() {
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return major == 1 && (minor == 13 || minor == 18);
+}
+
 /// Opens the context, reads what it has, and opens the worker, and with that the interfaces.
 Status open_all(const UcxOptions& options, Ucp& ucp) {
     Status status = open_context(options, ucp.context);
@@ -137,7 +146,8 @@ Status open_all(const UcxOptions& options, Ucp& ucp) {
     }
     const Setting send_buffer(options, "UCX_TCP_SNDBUF",
                               send_buffer_bytes(options.link_bytes_per_second));
-    const Setting repetitions(options, "UCX_TCP_SYN_CNT", syn_count(options.connect_timeout));
+    const Setting repetitions(options, "UCX_TCP_SYN_CNT",
+                              reads_syn_count() ? syn_count(options.connect_timeout) : 0);
     return open_worker(ucp);
 }
 
