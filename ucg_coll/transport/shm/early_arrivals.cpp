@@ -5,6 +5,8 @@
 #include <new>
 #include <utility>
 
+#include "ucg_coll/transport/shm/message_queue.hpp"
+
 namespace ucg::transport {
 namespace {
 
@@ -54,6 +56,57 @@ void SpareArrivals::give_back(std::unique_ptr<EarlyArrival> arrival) {
     }
     bytes_ += arrival->room;
     kept_.push_back(std::move(arrival));
+}
+
+EarlyArrival* EarlyArrivals::add(std::uint64_t tag, std::uint64_t bytes, std::uint64_t room) {
+    UCG_ASSERT(!coming());
+    auto arrival = spare_->take(room);
+    if (arrival == nullptr) {
+        return nullptr;
+    }
+    arrival->tag = tag;
+    arrival->message.bytes = bytes;
+    return arrivals_.emplace_back(std::move(arrival)).get();
+}
+
+Message* EarlyArrivals::begin(std::uint64_t tag, std::uint64_t bytes) {
+    EarlyArrival* const arrival = add(tag, bytes, bytes);
+    if (arrival == nullptr) {
+        return nullptr;
+    }
+    arrival->message.data = arrival->data.get();
+    arrival->message.state = MessageState::posted;
+    return &arrival->message;
+}
+
+bool EarlyArrivals::remember(shm::RingReceiver& ring) {
+    EarlyArrival* const arrival = add(ring.tag(), ring.message_bytes(), 0);
+    if (arrival == nullptr) {
+        return false;
+    }
+    arrival->elsewhere = *ring.elsewhere();
+    arrival->later = ring.remember();
+    return true;
+}
+
+EarlyArrival* EarlyArrivals::find(std::uint64_t tag) {
+    const auto found = std::find_if(arrivals_.begin(), arrivals_.end(),
+                                    [tag](const auto& each) { return each->tag == tag; });
+    return found == arrivals_.end() ? nullptr : found->get();
+}
+
+bool EarlyArrivals::contradicts(std::uint64_t tag) const {
+    return std::any_of(arrivals_.begin(), arrivals_.end(),
+                       [tag](const auto& each) { return contradict(each->tag, tag); });
+}
+
+void EarlyArrivals::erase(const EarlyArrival& arrival) {
+    const auto place =
+        std::find_if(arrivals_.begin(), arrivals_.end(),
+                     [&arrival](const auto& each) { return each.get() == &arrival; });
+    UCG_ASSERT(place != arrivals_.end());
+    spare_->give_back(std::move(*place));
+    arrivals_.erase(place);
 }
 
 } // namespace ucg::transport

@@ -176,8 +176,7 @@ bool Inbox::post_unmet(Message& message) {
 unsigned Inbox::drain(Pull pull) {
     unsigned taken = remembered_.empty() ? 0 : read_remembered();
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
-        if (broken_ != Code::ok || outdated_ ||
-            (current_ != nullptr && current_->state == MessageState::part)) {
+        if (stopped() || (current_ != nullptr && current_->state == MessageState::part)) {
             break;
         }
         if (current_ == nullptr) {
@@ -223,7 +222,7 @@ bool Inbox::give_out(std::span<const std::byte> bytes) {
 void Inbox::take_part(Message& message) {
     UCG_ASSERT(current_ == &message && message.state == MessageState::part);
     if (ring_.elsewhere()) { // It was given out as a whole, where it lies at the sender.
-        if (!still_sent()) {
+        if (!sender_.still_sent()) {
             message.state = MessageState::posted; // To be failed with the others.
             return;
         }
@@ -246,9 +245,9 @@ void Inbox::take_part(Message& message) {
 /// Returns whether anything has moved.
 bool Inbox::move_fragment(Pull pull) {
     if (const auto data = ring_.elsewhere()) {
-        const bool moved = !unreadable(*data) &&
+        const bool moved = sender_.readable(*data) &&
                            (cooperative_ ? read_cooperatively(*data, pull) : read_elsewhere(*data));
-        return moved || (unreadable(*data) && decline_current());
+        return moved || (!sender_.readable(*data) && decline_current());
     }
     if (!give_out(ring_.fragment(current_->moved))) {
         current_->moved += ring_.receive(current_->data, current_->moved);
@@ -261,7 +260,7 @@ Inbox::Begun Inbox::begin_message() {
     const std::uint64_t bytes = ring_.message_bytes();
     const auto data = ring_.elsewhere();
     cooperative_ = false;
-    if (data && unreadable(*data)) [[unlikely]] {
+    if (data && !sender_.readable(*data)) [[unlikely]] {
         return decline_head();
     }
     if (!data && !declined_.empty()) [[unlikely]] {
@@ -292,11 +291,17 @@ Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
         return Begun::no;
     }
     close_ahead();
-    const auto data = ring_.elsewhere();
-    if (data) {
-        return remember(ring_.tag(), bytes, *data) ? Begun::remembered : Begun::no;
+    const bool only_rts = ring_.elsewhere().has_value();
+    if (only_rts && early_.remember(ring_)) {
+        return Begun::remembered;
     }
-    return begin_early(ring_.tag(), bytes) ? Begun::yes : Begun::no;
+    current_ = only_rts ? nullptr : early_.begin(ring_.tag(), bytes);
+    if (current_ == nullptr) {
+        broken_ = Code::out_of_memory;
+        return Begun::no;
+    }
+    current_is_early_ = true;
+    return Begun::yes;
 }
 
 void Inbox::end_message() {
@@ -305,50 +310,23 @@ void Inbox::end_message() {
     current_is_early_ = false;
 }
 
-/// Returns an early arrival with room for so many bytes; null, and the inbox is broken, if there is
-/// no memory.
-std::unique_ptr<EarlyArrival> Inbox::take_spare(std::uint64_t bytes) {
-    auto early = spare_->take(bytes);
-    if (early == nullptr) {
-        broken_ = Code::out_of_memory;
-    }
-    return early;
-}
-
-bool Inbox::begin_early(std::uint64_t tag, std::uint64_t bytes) {
-    auto early = take_spare(bytes);
-    if (early == nullptr) {
-        return false;
-    }
-    early->tag = tag;
-    early->message.data = early->data.get();
-    early->message.bytes = bytes;
-    early->message.state = MessageState::posted;
-    early_.push_back(std::move(early));
-    current_ = &early_.back()->message;
-    current_is_early_ = true;
-    return true;
-}
-
 /// Gives an early arrival to the message that is posted for it. If the arrival is half received,
 /// the message becomes current_ in its place. Returns whether there was one, or the inbox is
 /// broken.
 bool Inbox::take_early(Message& message) {
-    const auto found =
-        std::find_if(early_.begin(), early_.end(),
-                     [tag = tag_of(message)](const auto& early) { return early->tag == tag; });
-    if (found == early_.end()) {
+    EarlyArrival* const early = early_.find(tag_of(message));
+    if (early == nullptr) {
         return contradicted(message);
     }
-    const Message& arrival = (*found)->message;
+    const Message& arrival = early->message;
     if (arrival.bytes != message.bytes) {
         broken_ = Code::disagreement;
         posted_.push(message); // To be failed with the others.
         return true;
     }
-    if ((*found)->later.sequence != 0) {
-        remembered_.push_back({&message, (*found)->elsewhere, (*found)->later});
-        erase_early(found);
+    if (early->remembered()) {
+        remembered_.push({&message, early->elsewhere, early->later});
+        early_.erase(*early);
         read_remembered();
         return true;
     }
@@ -356,34 +334,24 @@ bool Inbox::take_early(Message& message) {
         copy_bytes(message.data, arrival.data, arrival.moved);
     }
     message.moved = arrival.moved;
-    if (arrival.state == MessageState::done) {
-        message.state = MessageState::done;
-    } else {
+    if (early->coming()) {
         current_ = &message;
         current_is_early_ = false;
+    } else {
+        message.state = MessageState::done;
     }
-    erase_early(found);
+    early_.erase(*early);
     return true;
 }
 
-void Inbox::erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place) {
-    spare_->give_back(std::move(*place));
-    early_.erase(place);
-}
-
 bool Inbox::contradicts(std::uint64_t tag) const {
-    return (ring_.ready() && contradict(ring_.tag(), tag)) || early_contradicts(tag);
-}
-
-bool Inbox::early_contradicts(std::uint64_t tag) const {
-    return std::any_of(early_.begin(), early_.end(),
-                       [tag](const auto& early) { return contradict(early->tag, tag); });
+    return (ring_.ready() && contradict(ring_.tag(), tag)) || early_.contradicts(tag);
 }
 
 /// Returns whether an early arrival of the same collective is of another plan; then the inbox is
 /// broken.
 bool Inbox::contradicted(Message& message) {
-    const bool found = early_contradicts(tag_of(message));
+    const bool found = early_.contradicts(tag_of(message));
     if (found) {
         broken_ = Code::disagreement;
         posted_.push(message); // To be failed with the others.
@@ -402,12 +370,7 @@ unsigned Inbox::fail_all() {
         failed += current_is_early_ ? 0 : 1;
         current_ = nullptr;
     }
-    for (const Remembered& remembered : remembered_) {
-        remembered.message->state = MessageState::failed;
-        ++failed;
-    }
-    remembered_.clear();
-    return failed + fail_queue(posted_);
+    return failed + remembered_.fail_all() + fail_queue(posted_);
 }
 
 } // namespace ucg::transport

@@ -18,6 +18,8 @@
 #include "shm/ring.hpp"
 #include "ucg_coll/transport/shm/early_arrivals.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
+#include "ucg_coll/transport/shm/remembered.hpp"
+#include "ucg_coll/transport/shm/sender_memory.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::transport {
@@ -191,8 +193,8 @@ class Inbox {
           const shm::PeerReach& sender, bool own_processors, std::uint64_t cooperative_bytes,
           const std::atomic<std::uint64_t>& lost)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          depth_(shape.depth), sender_(sender), own_processors_(own_processors),
-          cooperative_bytes_(cooperative_bytes), spare_(&spare), lost_(&lost) {
+          depth_(shape.depth), sender_(sender, lost), own_processors_(own_processors),
+          cooperative_bytes_(cooperative_bytes), early_(spare) {
         if (sender.reads()) {
             ring_.offer_reading();
         }
@@ -245,7 +247,7 @@ class Inbox {
     /// Returns whether nothing more can be received for another reason: a message was read in its
     /// sender's memory, and then the group was found lost, so that the bytes may be others than
     /// those that were sent.
-    bool outdated() const { return outdated_; }
+    bool outdated() const { return sender_.outdated(); }
 
     /// Fails all messages that are awaited; returns how many.
     unsigned fail_all();
@@ -264,20 +266,6 @@ class Inbox {
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// An early arrival of which only the RTS came, and whose receive has been posted since.
-    struct Remembered {
-        Message* message;
-        shm::RemoteBytes elsewhere;
-        shm::ReadLater later;
-    };
-
-    /// A message whose RTS has come and that will come by the ring, since the kernel does not let
-    /// this end read it.
-    struct Declined {
-        std::uint64_t tag;
-        shm::ReadLater later;
-    };
-
     /// What has become of the message at the ring's head: it is current_, nothing, or its RTS was
     /// taken out of the ring.
     enum class Begun : std::uint8_t { yes, no, remembered };
@@ -288,8 +276,7 @@ class Inbox {
     unsigned read_remembered();
     bool move_fragment(Pull pull);
     bool give_out(std::span<const std::byte> bytes);
-    std::span<const std::byte> mapped(const shm::RemoteBytes& data) const;
-    bool still_sent();
+    bool stopped() const { return broken_ != Code::ok || outdated(); }
     void begin_elsewhere(std::uint64_t bytes);
     bool asks_for_help(const Message& message) const;
     void open(const Message& message, const shm::RemoteBytes& target);
@@ -302,46 +289,32 @@ class Inbox {
     bool fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece);
     void stop_cooperative_copy(std::uint64_t bytes);
     void end_message();
-    bool begin_early(std::uint64_t tag, std::uint64_t bytes);
-    std::unique_ptr<EarlyArrival> take_spare(std::uint64_t bytes);
-    bool remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data);
     bool take_early(Message& message);
-    /// Returns whether the message at `data` is private and the sender's memory cannot be read.
-    bool unreadable(const shm::RemoteBytes& data) const {
-        return data.place == 0 && (declines_ || !sender_.reads());
-    }
     Begun decline_head();
     bool decline_current();
     void decline_rts();
     void end_declined(std::uint64_t tag);
-    void erase_early(std::vector<std::unique_ptr<EarlyArrival>>::iterator place);
-    bool early_contradicts(std::uint64_t tag) const;
     bool contradicted(Message& message);
 
     shm::RingReceiver ring_;
     shm::Doorbell* bell_ = nullptr;
     MessageQueue posted_;
     Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
-    bool current_is_early_ = false; ///< Then current_ is the message of early_.back().
+    bool current_is_early_ = false; ///< Then current_ is the message that is early_.coming().
     Code broken_ = Code::ok;
     bool cooperative_ = false;        ///< The sender may be copying to current_ as well.
     const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
     shm::Help offered_;               ///< What the sender has offered in its last RTS.
     std::uint64_t looks_ = 0;         ///< At a cooperative message that the sender might copy.
     std::uint64_t sender_claims_ = 0; ///< In bytes, of a cooperative copy that was closed early.
-    unsigned fruitless_looks_ = 0;    ///< In await_sender().
     const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
-    shm::PeerReach sender_;
+    SenderMemory sender_;
     bool own_processors_ = false;
     std::uint64_t cooperative_bytes_ = 0;
-    SpareArrivals* spare_ = nullptr;
-    const std::atomic<std::uint64_t>* lost_ = nullptr;
-    bool outdated_ = false;
-    std::vector<std::unique_ptr<EarlyArrival>> early_; ///< In order of arrival.
-    std::vector<Remembered> remembered_;               ///< In order of their posts.
-    std::vector<Declined> declined_;
-    bool declines_ = false; ///< The sender was told that its private memory is not read.
+    EarlyArrivals early_;
+    RememberedMessages remembered_;
+    DeclinedMessages declined_;
 };
 
 } // namespace ucg::transport

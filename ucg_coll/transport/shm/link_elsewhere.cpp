@@ -16,23 +16,6 @@ constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
 
 } // namespace
 
-/// Returns the rest of current_ where it is mapped here, if it lies in its sender's segment; else
-/// nothing.
-std::span<const std::byte> Inbox::mapped(const shm::RemoteBytes& data) const {
-    if (data.place == 0) {
-        return {};
-    }
-    return {sender_.segment + (data.place - 1) + current_->moved,
-            current_->bytes - current_->moved};
-}
-
-/// Returns whether what was read of the sender's memory is what the sender has sent. To be called
-/// after a message was read there and before it is done.
-bool Inbox::still_sent() {
-    outdated_ = outdated_ || shm::lost_meanwhile(*lost_);
-    return !outdated_;
-}
-
 unsigned Inbox::drain_cooperatively(bool may_copy) {
     // A look takes about as long as copying so many bytes: a receiver that waits in vain is done in
     // twice the time, or, with a long message, before it would fall asleep.
@@ -46,14 +29,14 @@ unsigned Inbox::drain_cooperatively(bool may_copy) {
 /// Reads a piece of the first early arrival of which only the RTS came and that is awaited by now.
 /// Returns how many things happened: 0 or 1.
 unsigned Inbox::read_remembered() {
-    const Remembered& first = remembered_.front();
+    const Remembered& first = remembered_.first();
     Message& message = *first.message;
     const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
-    if (broken_ != Code::ok || outdated_) {
+    if (stopped()) {
         return 0;
     }
-    if (unreadable(first.elsewhere) || !fetch(message, first.elsewhere, piece)) {
-        if (broken_ != Code::ok) {
+    if (!sender_.readable(first.elsewhere) || !fetch(message, first.elsewhere, piece)) {
+        if (stopped()) {
             return 0;
         }
         decline_rts();
@@ -61,13 +44,13 @@ unsigned Inbox::read_remembered() {
     }
     message.moved += piece.length;
     if (message.moved == message.bytes) {
-        if (!still_sent()) {
+        if (!sender_.still_sent()) {
             return 0;
         }
         ring_.take(first.later);
         bell_->ring(shm::Awaits::room);
         message.state = MessageState::done;
-        remembered_.erase(remembered_.begin());
+        remembered_.pop();
     }
     return 1;
 }
@@ -131,25 +114,17 @@ void Inbox::close_ahead() {
 }
 
 /// Copies a piece of the message from its sender. If it returns false, the inbox is broken, or the
-/// message unreadable(): the kernel refuses the copy, or does not copy what lies there.
+/// message is not readable any more.
 bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
-    const Status status =
-        shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
-    if (shm::is_refusal(status)) {
-        shm::tell_of_refusal(status);
-    } else if (status.code() == Code::invalid_argument) { // It was readable when the sender tried.
-        log(LogLevel::info, "shared memory: {}; long messages of that process come by the ring",
-            status.message());
-        declines_ = true;
-    } else if (!status.ok()) {
-        log(LogLevel::error, "shared memory: {}", status.message());
-        broken_ = status.code();
+    const Code code = sender_.fetch(message, data, piece);
+    if (code != Code::ok && code != Code::unsupported) {
+        broken_ = code;
     }
-    return status.ok();
+    return code == Code::ok;
 }
 
 bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
-    if (give_out(mapped(data))) {
+    if (give_out(sender_.mapped(data, *current_))) {
         return true;
     }
     const shm::Piece piece = {current_->moved,
@@ -158,7 +133,7 @@ bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
         return false;
     }
     if (current_->moved + piece.length == current_->bytes) {
-        if (!still_sent()) {
+        if (!sender_.still_sent()) {
             return false;
         }
         ring_.take();
@@ -188,7 +163,7 @@ bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
     if (current_->moved + pushed.bytes < current_->bytes) {
         return piece || await_sender();
     }
-    if (!still_sent()) {
+    if (!sender_.still_sent()) {
         return false;
     }
     cooperative.close(ring_.sequence(), current_->bytes);
@@ -210,13 +185,10 @@ bool Inbox::copy_alone() {
     return true;
 }
 
-/// Returns false: nothing moved. Now and then it asks whether the sender's process still exists; if
-/// it has ended, nothing more will move, and the inbox is broken.
+/// Returns false: nothing moved. If the sender's process has ended, nothing more will move, and the
+/// inbox is broken.
 bool Inbox::await_sender() {
-    constexpr unsigned kLooks = 1024;
-    if (++fruitless_looks_ % kLooks == 0 && shm::has_ended(sender_)) {
-        log(LogLevel::error, "shared memory: process {} is gone, with a message half sent",
-            sender_.number.process);
+    if (sender_.is_gone()) {
         broken_ = Code::io_error;
     }
     return false;
@@ -230,31 +202,16 @@ void Inbox::stop_cooperative_copy(std::uint64_t bytes) {
     constexpr unsigned kYieldsPerQuestion = 64; // A yield may take microseconds or time slices.
     shm::CooperativeCopy& cooperative = ring_.cooperative();
     sender_claims_ += cooperative.close(ring_.sequence(), bytes);
-    const bool askable = shm::tells_end(sender_);
+    const bool askable = shm::tells_end(sender_.reach());
     VainWait unasked;
     for (unsigned i = 0; cooperative.pushed().bytes < sender_claims_; ++i) {
         if (i % kYieldsPerQuestion == 0 &&
-            (askable ? shm::has_ended(sender_) : unasked.is_long())) {
+            (askable ? shm::has_ended(sender_.reach()) : unasked.is_long())) {
             break;
         }
         ::sched_yield();
     }
     cooperative_ = false;
-}
-
-/// Adds the message whose RTS is at the ring's head to the early arrivals: it stays with its sender
-/// until its receive is posted. Returns false if there is no memory.
-bool Inbox::remember(std::uint64_t tag, std::uint64_t bytes, const shm::RemoteBytes& data) {
-    auto early = take_spare(0);
-    if (early == nullptr) {
-        return false;
-    }
-    early->tag = tag;
-    early->message.bytes = bytes;
-    early->elsewhere = data;
-    early->later = ring_.remember();
-    early_.push_back(std::move(early));
-    return true;
 }
 
 /// Declines the message whose RTS is at the ring's head: it will come by the ring. If it was opened
@@ -269,7 +226,7 @@ Inbox::Begun Inbox::decline_head() {
         }
         opened_ = nullptr;
     }
-    declined_.push_back({ring_.tag(), ring_.remember()});
+    declined_.add_head(ring_);
     decline_rts();
     return Begun::remembered;
 }
@@ -282,7 +239,7 @@ bool Inbox::decline_current() {
         return false;
     }
     Message& message = *std::exchange(current_, nullptr);
-    declined_.push_back({ring_.tag(), ring_.remember()});
+    declined_.add_head(ring_);
     message.moved = 0;
     posted_.push(message);
     decline_rts();
@@ -291,23 +248,13 @@ bool Inbox::decline_current() {
 
 /// Declines all remembered messages in the sender's private memory, and tells the sender.
 void Inbox::decline_rts() {
-    for (auto at = remembered_.begin(); at != remembered_.end();) {
-        if (at->elsewhere.place != 0) {
-            ++at;
-            continue;
-        }
-        declined_.push_back({tag_of(*at->message), at->later});
-        at->message->moved = 0;
-        posted_.push(*at->message);
-        at = remembered_.erase(at);
-    }
-    for (std::size_t i = early_.size(); i-- > 0;) {
-        if (early_[i]->later.sequence != 0 && early_[i]->elsewhere.place == 0) {
-            declined_.push_back({early_[i]->tag, early_[i]->later});
-            erase_early(early_.begin() + static_cast<std::ptrdiff_t>(i));
-        }
-    }
-    declines_ = true;
+    remembered_.erase_private([this](const Remembered& each) {
+        declined_.add(tag_of(*each.message), each.later);
+        posted_.push(*each.message);
+    });
+    early_.erase_private(
+        [this](const EarlyArrival& early) { declined_.add(early.tag, early.later); });
+    sender_.give_up_private();
     ring_.decline();
     bell_->ring(shm::Awaits::room);
 }
@@ -315,11 +262,8 @@ void Inbox::decline_rts() {
 /// Sends the FIN of the message at the ring's head, if it is one that was declined, so that its
 /// mark may be used again.
 void Inbox::end_declined(std::uint64_t tag) {
-    const auto found = std::find_if(declined_.begin(), declined_.end(),
-                                    [tag](const Declined& each) { return each.tag == tag; });
-    if (found != declined_.end()) {
-        ring_.take(found->later);
-        declined_.erase(found);
+    if (const auto later = declined_.take(tag)) {
+        ring_.take(*later);
     }
 }
 
