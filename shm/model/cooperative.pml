@@ -337,7 +337,7 @@ proctype Receiver() {
     :: !steady -> goto stop
     od;
     goto over;
-stop: /* Inbox::stop_cooperative_copy */
+stop: /* CooperativeReceiver::close_and_wait */
     abandoned = true;
     close();
 #ifndef NO_WAIT

@@ -342,7 +342,7 @@ inline decline_current() {
     decline()
 }
 
-/* Inbox::move_fragment, and end_message. */
+/* Inbox::move_incoming, and Incoming::end. */
 inline move() {
     assert(m == current[me]);
     if

@@ -1,11 +1,14 @@
-// The memory that early messages leave behind for later ones.
+// Messages that come before they are awaited, those that are to be read later, and the memory that
+// they leave behind.
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/support/zeroed_memory.hpp"
 #include "ucg_coll/transport/shm/early_arrivals.hpp"
+#include "ucg_coll/transport/shm/remembered.hpp"
 
 namespace ucg::transport {
 namespace {
@@ -67,6 +70,73 @@ TEST_CASE("what is kept is bounded, in bytes and in number") {
     }
     CHECK(spare.bytes() > 100000);
     CHECK(spare.bytes() <= kMuch / 4);
+}
+
+/// Both ends of a ring.
+struct Ends {
+    void send_rts(std::uint64_t tag, std::uint64_t place) {
+        sender.send_rts(tag, {.address = 0, .place = place}, 100, {});
+    }
+
+    shm::RingShape shape = {16, 8192};
+    test::ZeroedMemory lines{shape.lines_bytes()};
+    test::ZeroedMemory buffers{shape.buffers_bytes()};
+    test::ZeroedMemory reverse{shape.lines_bytes()};
+    shm::RingSender sender{lines.get(), buffers.get(), reverse.get(), shape};
+    shm::RingReceiver ring{lines.get(), buffers.get(), reverse.get(), shape};
+};
+
+TEST_CASE("of early arrivals only the newest is coming, and each is found until it is erased") {
+    SpareArrivals spare;
+    EarlyArrivals early(spare);
+    Message* const first = early.begin(1, 10);
+    REQUIRE(first != nullptr);
+    CHECK(early.coming());
+    first->state = MessageState::done;
+    CHECK_FALSE(early.coming());
+    Message* const second = early.begin(2, 20);
+    REQUIRE(second != nullptr);
+    CHECK(early.coming());
+    REQUIRE(early.find(1) != nullptr);
+    CHECK(&early.find(1)->message == first);
+    CHECK_FALSE(early.find(1)->coming());
+    early.erase(*early.find(1));
+    CHECK(early.find(1) == nullptr);
+    CHECK(&early.find(2)->message == second);
+    early.erase_coming();
+    CHECK(early.empty());
+    CHECK(spare.bytes() == 30);
+}
+
+TEST_CASE("of what is remembered early, only that in private memory can be lost") {
+    Ends ends;
+    SpareArrivals spare;
+    EarlyArrivals early(spare);
+    for (const std::uint64_t tag : {1, 2, 3}) {
+        ends.send_rts(tag, tag == 2 ? 1 : 0);
+        REQUIRE(early.remember(ends.ring));
+    }
+    REQUIRE(early.begin(4, 10) != nullptr);
+    std::vector<std::uint64_t> lost;
+    early.erase_private([&](const EarlyArrival& arrival) { lost.push_back(arrival.tag); });
+    CHECK(lost == std::vector<std::uint64_t>{1, 3});
+    REQUIRE(early.find(2) != nullptr);
+    CHECK(early.find(2)->elsewhere.place == 1);
+    CHECK(early.coming());
+}
+
+TEST_CASE("a declined message is known by its own tag, and taken once") {
+    Ends ends;
+    DeclinedMessages declined;
+    ends.send_rts(1, 0);
+    ends.send_rts(2, 0);
+    declined.add_head(ends.ring);
+    CHECK(ends.ring.tag() == 2);
+    CHECK_FALSE(declined.take(2));
+    const auto later = declined.take(1);
+    REQUIRE(later);
+    CHECK(later->sequence == 1);
+    CHECK(declined.empty());
 }
 
 } // namespace

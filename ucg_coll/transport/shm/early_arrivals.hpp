@@ -71,6 +71,8 @@ class EarlyArrivals {
 
     /// Removes one that find() has returned.
     void erase(const EarlyArrival& arrival);
+    /// Removes the one of which bytes are still to come. REQUIRES: coming().
+    void erase_coming() { erase(*arrivals_.back()); }
     /// Removes those that are remembered and whose bytes are in the sender's private memory; calls
     /// `removed(arrival)` before.
     template <typename Removed>

@@ -1,9 +1,6 @@
 #include "ucg_coll/transport/shm/link.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <sched.h>
-#include <utility>
 
 #include "ucg_coll/base/copy.hpp"
 
@@ -176,10 +173,10 @@ bool Inbox::post_unmet(Message& message) {
 unsigned Inbox::drain(Pull pull) {
     unsigned taken = remembered_.empty() ? 0 : read_remembered();
     for (std::uint32_t budget = depth_; budget > 0 && !idle() && ring_.ready(); --budget) {
-        if (stopped() || (current_ != nullptr && current_->state == MessageState::part)) {
+        if (stopped() || incoming_.lent()) {
             break;
         }
-        if (current_ == nullptr) {
+        if (!incoming_.begun()) {
             if (posted_.empty()) {
                 break; // Only remembered messages are awaited.
             }
@@ -187,132 +184,110 @@ unsigned Inbox::drain(Pull pull) {
             if (begun == Begun::no) {
                 break;
             }
-            if (begun == Begun::remembered) {
+            if (begun == Begun::rts_taken) {
                 bell_->ring(shm::Awaits::room);
                 ++taken;
                 continue;
             }
-            taken += cooperative_ ? 1 : 0; // Counts, as its sender may begin: not to fall asleep.
+            taken += cooperative() ? 1 : 0; // Counts, as its sender may begin: not to fall asleep.
         }
-        if ((pull == Pull::later && cooperative_) || !move_fragment(pull)) {
+        if (!move_incoming(pull)) {
             break;
         }
         bell_->ring(shm::Awaits::room);
         ++taken;
-        if (current_ != nullptr && current_->moved == current_->bytes) {
-            end_message();
+        if (incoming_.begun() && incoming_.whole()) { // Else it was declined, or more is to come.
+            incoming_.end();
         }
     }
     return taken;
 }
 
-/// Lets the caller read the next bytes of the message where they are, if it wants that. Returns
-/// whether it does.
-bool Inbox::give_out(std::span<const std::byte> bytes) {
-    // A message of which a part was copied, as the start of an early arrival, is copied on.
-    if (!current_->read_on_arrival || bytes.empty() || current_->taken != current_->moved) {
-        return false;
-    }
-    current_->part = bytes.data();
-    current_->part_bytes = bytes.size();
-    current_->state = MessageState::part;
-    return true;
-}
-
 void Inbox::take_part(Message& message) {
-    UCG_ASSERT(current_ == &message && message.state == MessageState::part);
-    if (ring_.elsewhere()) { // It was given out as a whole, where it lies at the sender.
-        if (!sender_.still_sent()) {
-            message.state = MessageState::posted; // To be failed with the others.
-            return;
-        }
-        message.moved += message.part_bytes;
+    UCG_ASSERT(incoming_.begun() && &incoming_.message() == &message);
+    const bool elsewhere = incoming_.way() == Way::alone_lent;
+    incoming_.take_back();
+    if (elsewhere && !sender_.still_sent()) {
+        return; // To be failed with the others.
+    }
+    message.moved += message.part_bytes;
+    if (elsewhere) {
         ring_.take();
     } else {
-        message.moved += message.part_bytes;
         ring_.pass(message.part_bytes);
     }
     bell_->ring(shm::Awaits::room);
-    message.state = MessageState::posted;
-    if (message.moved == message.bytes) {
-        end_message();
+    if (incoming_.whole()) {
+        incoming_.end();
     } else if (ring_.ready()) {
-        give_out(ring_.fragment(message.moved)); // Else progress() copies it.
+        incoming_.lend(ring_.fragment(message.moved)); // Else progress() copies it.
     }
 }
 
 /// Moves the next fragment, or copies a piece of the message whose RTS is at the ring's head.
 /// Returns whether anything has moved.
-bool Inbox::move_fragment(Pull pull) {
-    if (const auto data = ring_.elsewhere()) {
-        const bool moved = sender_.readable(*data) &&
-                           (cooperative_ ? read_cooperatively(*data, pull) : read_elsewhere(*data));
-        return moved || (!sender_.readable(*data) && decline_current());
+bool Inbox::move_incoming(Pull pull) {
+    if (incoming_.way() != Way::ring && incoming_.way() != Way::aside) {
+        return read_elsewhere(pull);
     }
-    if (!give_out(ring_.fragment(current_->moved))) {
-        current_->moved += ring_.receive(current_->data, current_->moved);
+    Message& message = incoming_.message();
+    if (!incoming_.lendable() || !incoming_.lend(ring_.fragment(message.moved))) {
+        message.moved += ring_.receive(message.data, message.moved);
     }
     return true;
 }
 
-/// Finds where the message at the ring's head goes, and makes it current_.
+/// Finds where the message at the ring's head goes. REQUIRES: nothing is incoming.
 Inbox::Begun Inbox::begin_message() {
-    const std::uint64_t bytes = ring_.message_bytes();
     const auto data = ring_.elsewhere();
-    cooperative_ = false;
     if (data && !sender_.readable(*data)) [[unlikely]] {
         return decline_head();
     }
     if (!data && !declined_.empty()) [[unlikely]] {
         end_declined(ring_.tag());
     }
-    current_ = posted_.take(ring_.tag());
-    if (current_ == nullptr) {
-        return begin_unawaited(bytes);
+    Message* const message = posted_.take(ring_.tag());
+    if (message == nullptr) {
+        return begin_unawaited();
     }
-    if (current_->bytes != bytes) {
+    if (message->bytes != ring_.message_bytes()) {
+        cooperation_.close_ahead(ring_);
         broken_ = Code::disagreement;
+        posted_.push(*message); // To be failed with the others.
         return Begun::no;
     }
     if (data) {
-        begin_elsewhere(bytes);
+        incoming_.begin(*message, cooperation_.begin(*message, ring_) ? Way::both : Way::alone);
+        check();
+    } else {
+        cooperation_.close_ahead(ring_);
+        incoming_.begin(*message, Way::ring);
     }
-    if (!cooperative_) {
-        close_ahead();
-    }
-    opened_ = nullptr;
     return Begun::yes;
 }
 
 /// Moves a message that is not awaited out of the way, since one that is may be behind it.
-Inbox::Begun Inbox::begin_unawaited(std::uint64_t bytes) {
+Inbox::Begun Inbox::begin_unawaited() {
     if (posted_.contradicts(ring_.tag())) {
         broken_ = Code::disagreement;
         return Begun::no;
     }
-    close_ahead();
-    const bool only_rts = ring_.elsewhere().has_value();
-    if (only_rts && early_.remember(ring_)) {
-        return Begun::remembered;
+    cooperation_.close_ahead(ring_);
+    if (ring_.elsewhere()) {
+        if (early_.remember(ring_)) {
+            return Begun::rts_taken;
+        }
+    } else if (Message* const early = early_.begin(ring_.tag(), ring_.message_bytes())) {
+        incoming_.begin(*early, Way::aside);
+        check();
+        return Begun::yes;
     }
-    current_ = only_rts ? nullptr : early_.begin(ring_.tag(), bytes);
-    if (current_ == nullptr) {
-        broken_ = Code::out_of_memory;
-        return Begun::no;
-    }
-    current_is_early_ = true;
-    return Begun::yes;
-}
-
-void Inbox::end_message() {
-    current_->state = MessageState::done;
-    current_ = nullptr;
-    current_is_early_ = false;
+    broken_ = Code::out_of_memory;
+    return Begun::no;
 }
 
 /// Gives an early arrival to the message that is posted for it. If the arrival is half received,
-/// the message becomes current_ in its place. Returns whether there was one, or the inbox is
-/// broken.
+/// the message is incoming in its place. Returns whether there was one, or the inbox is broken.
 bool Inbox::take_early(Message& message) {
     EarlyArrival* const early = early_.find(tag_of(message));
     if (early == nullptr) {
@@ -335,12 +310,12 @@ bool Inbox::take_early(Message& message) {
     }
     message.moved = arrival.moved;
     if (early->coming()) {
-        current_ = &message;
-        current_is_early_ = false;
+        incoming_.adopt(message);
     } else {
         message.state = MessageState::done;
     }
     early_.erase(*early);
+    check();
     return true;
 }
 
@@ -360,17 +335,29 @@ bool Inbox::contradicted(Message& message) {
 }
 
 unsigned Inbox::fail_all() {
-    unsigned failed = 0;
-    if (cooperative_ || opened_ != nullptr) {
-        stop_cooperative_copy(cooperative_ ? current_->bytes : opened_->bytes);
-        opened_ = nullptr;
+    cooperation_.close_and_wait(ring_, sender_.reach());
+    unsigned failed = remembered_.fail_all() + fail_queue(posted_);
+    if (incoming_.way() == Way::aside) {
+        incoming_.drop();
+        early_.erase_coming();
+    } else if (incoming_.begun()) {
+        incoming_.drop().state = MessageState::failed;
+        ++failed;
     }
-    if (current_ != nullptr) {
-        current_->state = MessageState::failed;
-        failed += current_is_early_ ? 0 : 1;
-        current_ = nullptr;
+    check();
+    return failed;
+}
+
+/// Asserts what the parts say of one another.
+void Inbox::check() const {
+    const Way way = incoming_.way();
+    UCG_ASSERT(early_.coming() == (way == Way::aside));
+    if (const Message* const open = cooperation_.message(); way == Way::both) {
+        UCG_ASSERT(open == &incoming_.message());
+    } else if (open != nullptr) { // Ahead.
+        UCG_ASSERT(way == Way::none && posted_.begins_with(*open));
     }
-    return failed + remembered_.fail_all() + fail_queue(posted_);
+    UCG_ASSERT(declined_.empty() || sender_.given_up_private());
 }
 
 } // namespace ucg::transport

@@ -6,19 +6,19 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "shm/doorbell.hpp"
-#include "shm/flag_slot.hpp"
 #include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/readable.hpp"
 #include "shm/ring.hpp"
+#include "ucg_coll/transport/shm/cooperative_receiver.hpp"
 #include "ucg_coll/transport/shm/early_arrivals.hpp"
+#include "ucg_coll/transport/shm/incoming.hpp"
 #include "ucg_coll/transport/shm/message_queue.hpp"
 #include "ucg_coll/transport/shm/remembered.hpp"
+#include "ucg_coll/transport/shm/remote_bytes.hpp"
 #include "ucg_coll/transport/shm/sender_memory.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -64,13 +64,6 @@ struct RingPlace {
     std::byte* lines = nullptr;
     std::byte* buffers = nullptr;
 };
-
-/// Returns what a peer needs in order to copy these bytes of this process.
-inline shm::RemoteBytes remote_bytes(const shm::Heap& heap, const std::byte* data,
-                                     std::uint64_t bytes) {
-    const auto place = heap.locate(data, bytes);
-    return {reinterpret_cast<std::uintptr_t>(data), place ? place->offset + 1 : 0};
-}
 
 /// The direction to one peer. Messages, or their RTS, leave in the order of their posts. A message
 /// whose RTS was sent and that the peer cannot read is sent once more, by the ring.
@@ -166,10 +159,6 @@ class Outbox {
     bool helps_ = true;   ///< No write to the peer's memory has failed.
 };
 
-/// The least length, in bytes, from which on a receiver asks its sender for help where ranks share
-/// processors: a sender that copies a piece keeps its processor from other ranks.
-inline constexpr std::uint64_t kWantedHelpBytesMin = 4 * shm::kPieceMin;
-
 /// What an inbox does about a message that both ends may copy.
 enum class Pull : std::uint8_t {
     later, ///< The inbox copies nothing yet and lets the sender begin.
@@ -182,6 +171,10 @@ enum class Pull : std::uint8_t {
 /// it, it is moved out of the way to the early arrivals: copied, or, if only its RTS has come,
 /// remembered. So early arrivals are bounded by what the peer sends in two windows of the engine
 /// (PROTOCOL.md).
+///
+/// A posted message is in posted_ until it begins to come. Then it is the incoming_ one, or, if its
+/// RTS has come before its post, one of the remembered_. If it is declined_, it is in posted_ once
+/// more. check() says how the parts depend on one another.
 class Inbox {
   public:
     Inbox() = default;
@@ -192,9 +185,9 @@ class Inbox {
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
           const shm::PeerReach& sender, bool own_processors, std::uint64_t cooperative_bytes,
           const std::atomic<std::uint64_t>& lost)
-        : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          depth_(shape.depth), sender_(sender, lost), own_processors_(own_processors),
-          cooperative_bytes_(cooperative_bytes), early_(spare) {
+        : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), depth_(shape.depth),
+          sender_(sender, lost), cooperation_(heap, own_processors, cooperative_bytes),
+          early_(spare) {
         if (sender.reads()) {
             ring_.offer_reading();
         }
@@ -222,7 +215,7 @@ class Inbox {
     }
 
     /// Returns whether nothing is awaited, and no message is half received.
-    bool idle() const { return current_ == nullptr && posted_.empty() && remembered_.empty(); }
+    bool idle() const { return !incoming_.begun() && posted_.empty() && remembered_.empty(); }
 
     /// Goes on with a message of which the caller has read the part that it was given
     /// (Transport::take_part()).
@@ -236,7 +229,7 @@ class Inbox {
     unsigned drain_cooperatively(bool may_copy);
 
     /// Returns whether both ends may copy the message that comes now.
-    bool cooperative() const { return cooperative_; }
+    bool cooperative() const { return incoming_.way() == Way::both; }
 
     /// Returns why nothing more can be received: disagreement (a message came that has another
     /// length than the awaited one, or belongs to another plan for the same collective),
@@ -266,52 +259,41 @@ class Inbox {
     std::size_t early_count() const { return early_.size(); }
 
   private:
-    /// What has become of the message at the ring's head: it is current_, nothing, or its RTS was
-    /// taken out of the ring.
-    enum class Begun : std::uint8_t { yes, no, remembered };
+    using Way = Incoming::Way;
 
+    /// What has become of the message at the ring's head: it is incoming_, nothing, or its RTS was
+    /// taken out of the ring.
+    enum class Begun : std::uint8_t { yes, no, rts_taken };
+
+    bool stopped() const { return broken_ != Code::ok || outdated(); }
     bool post_unmet(Message& message);
     Begun begin_message();
-    Begun begin_unawaited(std::uint64_t bytes);
+    Begun begin_unawaited();
     unsigned read_remembered();
-    bool move_fragment(Pull pull);
-    bool give_out(std::span<const std::byte> bytes);
-    bool stopped() const { return broken_ != Code::ok || outdated(); }
-    void begin_elsewhere(std::uint64_t bytes);
-    bool asks_for_help(const Message& message) const;
-    void open(const Message& message, const shm::RemoteBytes& target);
+    bool move_incoming(Pull pull);
     void open_long_ahead(const Message& message);
-    void close_ahead();
-    bool read_elsewhere(const shm::RemoteBytes& data);
+    bool read_elsewhere(Pull pull);
+    bool read_alone(const shm::RemoteBytes& data);
     bool read_cooperatively(const shm::RemoteBytes& data, Pull pull);
     bool copy_alone();
     bool await_sender();
     bool fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece);
-    void stop_cooperative_copy(std::uint64_t bytes);
-    void end_message();
     bool take_early(Message& message);
     Begun decline_head();
-    bool decline_current();
+    bool decline_incoming();
     void decline_rts();
     void end_declined(std::uint64_t tag);
     bool contradicted(Message& message);
+    void check() const;
 
     shm::RingReceiver ring_;
     shm::Doorbell* bell_ = nullptr;
-    MessageQueue posted_;
-    Message* current_ = nullptr;    ///< The message whose fragments come next; in no queue.
-    bool current_is_early_ = false; ///< Then current_ is the message that is early_.coming().
-    Code broken_ = Code::ok;
-    bool cooperative_ = false;        ///< The sender may be copying to current_ as well.
-    const Message* opened_ = nullptr; ///< Awaited, and the sender may be copying to it already.
-    shm::Help offered_;               ///< What the sender has offered in its last RTS.
-    std::uint64_t looks_ = 0;         ///< At a cooperative message that the sender might copy.
-    std::uint64_t sender_claims_ = 0; ///< In bytes, of a cooperative copy that was closed early.
-    const shm::Heap* heap_ = nullptr;
     std::uint32_t depth_ = 0;
+    Code broken_ = Code::ok;
+    Incoming incoming_;
+    MessageQueue posted_; ///< Of these nothing has come.
     SenderMemory sender_;
-    bool own_processors_ = false;
-    std::uint64_t cooperative_bytes_ = 0;
+    CooperativeReceiver cooperation_;
     EarlyArrivals early_;
     RememberedMessages remembered_;
     DeclinedMessages declined_;

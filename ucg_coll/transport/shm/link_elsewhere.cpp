@@ -1,11 +1,9 @@
 // Inbox: messages that stay in their senders' memory. They are read there, by this end or by both;
 // later, where others come first; or sent by the ring after all, where the kernel no longer copies.
 #include <algorithm>
-#include <sched.h>
-#include <utility>
+#include <optional>
 
 #include "ucg_coll/transport/shm/link.hpp"
-#include "ucg_coll/transport/shm/vain_wait.hpp"
 
 namespace ucg::transport {
 namespace {
@@ -17,24 +15,18 @@ constexpr std::uint64_t kReadBytes = std::uint64_t{1} << 20;
 } // namespace
 
 unsigned Inbox::drain_cooperatively(bool may_copy) {
-    // A look takes about as long as copying so many bytes: a receiver that waits in vain is done in
-    // twice the time, or, with a long message, before it would fall asleep.
-    constexpr std::uint64_t kBytesPerLook = 1024;
-    // On shared processors only a root that gathers asks for help: see asks_for_help().
-    const bool waits = own_processors_ && may_copy &&
-                       looks_++ < std::min(current_->bytes, kReadBytes) / kBytesPerLook;
-    return drain(waits ? Pull::end : Pull::now);
+    return drain(may_copy && cooperation_.leaves_time() ? Pull::end : Pull::now);
 }
 
 /// Reads a piece of the first early arrival of which only the RTS came and that is awaited by now.
 /// Returns how many things happened: 0 or 1.
 unsigned Inbox::read_remembered() {
-    const Remembered& first = remembered_.first();
-    Message& message = *first.message;
-    const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
     if (stopped()) {
         return 0;
     }
+    const Remembered& first = remembered_.first();
+    Message& message = *first.message;
+    const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
     if (!sender_.readable(first.elsewhere) || !fetch(message, first.elsewhere, piece)) {
         if (stopped()) {
             return 0;
@@ -55,61 +47,10 @@ unsigned Inbox::read_remembered() {
     return 1;
 }
 
-/// Begins a message that lies at its sender: lets the sender copy a part, if that is wanted and it
-/// can get at where the message goes.
-void Inbox::begin_elsewhere(std::uint64_t bytes) {
-    offered_ = ring_.help();
-    if (!asks_for_help(*current_)) {
-        return;
-    }
-    const shm::RemoteBytes target = remote_bytes(*heap_, current_->data, bytes);
-    if (offered_.reaches(target)) {
-        cooperative_ = true;
-        looks_ = 0;
-        if (opened_ != current_) {
-            close_ahead();
-            open(*current_, target);
-        }
-    }
-}
-
-void Inbox::open(const Message& message, const shm::RemoteBytes& target) {
-    sender_claims_ = 0;
-    ring_.cooperative().open(ring_.sequence(), name_of(message), target);
-}
-
-/// Returns whether the sender is to copy a part of the message. What the sender writes stays in its
-/// cache. On shared processors only receivers ask that want help in any case, for long messages.
-bool Inbox::asks_for_help(const Message& message) const {
-    const bool asks = own_processors_ ? message.sender_help != SenderHelp::unwanted
-                                      : message.sender_help == SenderHelp::wanted &&
-                                            message.bytes >= kWantedHelpBytesMin;
-    return asks && message.bytes >= cooperative_bytes_ &&
-           shm::CooperativeCopy::serves(message.bytes);
-}
-
-/// Opens a message ahead if it is the next that is awaited. That is in vain if another message
-/// comes or this one comes by the ring; so it does not before the sender has offered to copy
-/// others.
 void Inbox::open_long_ahead(const Message& message) {
-    const bool next = broken_ == Code::ok && current_ == nullptr && posted_.begins_with(message);
-    if (!next || !offered_.mapped || !asks_for_help(message)) {
-        return;
-    }
-    const shm::RemoteBytes target = remote_bytes(*heap_, message.data, message.bytes);
-    if (offered_.reaches(target)) {
-        opened_ = &message;
-        open(message, target);
-    }
-}
-
-/// Closes the message that was opened ahead, if any. Called when another one has come, or this one
-/// by the ring, so the sender has claimed nothing.
-void Inbox::close_ahead() {
-    if (opened_ != nullptr) {
-        const std::uint64_t claimed = ring_.cooperative().close(ring_.sequence(), opened_->bytes);
-        UCG_ASSERT(claimed == 0);
-        opened_ = nullptr;
+    if (broken_ == Code::ok && !incoming_.begun() && posted_.begins_with(message)) {
+        cooperation_.open_ahead(message, ring_);
+        check();
     }
 }
 
@@ -123,52 +64,66 @@ bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Pie
     return code == Code::ok;
 }
 
-bool Inbox::read_elsewhere(const shm::RemoteBytes& data) {
-    if (give_out(sender_.mapped(data, *current_))) {
-        return true;
-    }
-    const shm::Piece piece = {current_->moved,
-                              std::min(kReadBytes, current_->bytes - current_->moved)};
-    if (!fetch(*current_, data, piece)) {
+/// Copies a piece of the message whose RTS is at the ring's head. Returns whether anything has
+/// moved.
+bool Inbox::read_elsewhere(Pull pull) {
+    const bool both = cooperative();
+    if (both && pull == Pull::later) {
         return false;
     }
-    if (current_->moved + piece.length == current_->bytes) {
+    const shm::RemoteBytes data = *ring_.elsewhere();
+    if (sender_.readable(data) && (both ? read_cooperatively(data, pull) : read_alone(data))) {
+        return true;
+    }
+    return !sender_.readable(data) && decline_incoming();
+}
+
+bool Inbox::read_alone(const shm::RemoteBytes& data) {
+    Message& message = incoming_.message();
+    if (incoming_.lend(sender_.mapped(data, message))) {
+        return true;
+    }
+    const shm::Piece piece = {message.moved, std::min(kReadBytes, message.bytes - message.moved)};
+    if (!fetch(message, data, piece)) {
+        return false;
+    }
+    if (message.moved + piece.length == message.bytes) {
         if (!sender_.still_sent()) {
             return false;
         }
         ring_.take();
     }
-    current_->moved += piece.length;
+    message.moved += piece.length;
     return true;
 }
 
 /// Copies the next piece that the sender has not claimed; when all are claimed, looks whether the
 /// sender is done with its own. Returns whether anything has moved.
 bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
-    shm::CooperativeCopy& cooperative = ring_.cooperative();
+    Message& message = incoming_.message();
     std::optional<shm::Piece> piece;
     if (pull == Pull::now) {
-        piece = cooperative.claim(shm::End::receiver, ring_.sequence(), name_of(*current_));
+        piece = cooperation_.claim(ring_);
     }
     if (piece) {
-        if (!fetch(*current_, data, *piece)) {
+        if (!fetch(message, data, *piece)) {
             return false;
         }
-        current_->moved += piece->length;
+        message.moved += piece->length;
     }
-    const shm::CooperativeCopy::Pushed pushed = cooperative.pushed();
+    const shm::CooperativeCopy::Pushed pushed = ring_.cooperative().pushed();
     if (pushed.failed) {
         return copy_alone();
     }
-    if (current_->moved + pushed.bytes < current_->bytes) {
+    if (message.moved + pushed.bytes < message.bytes) {
         return piece || await_sender();
     }
     if (!sender_.still_sent()) {
         return false;
     }
-    cooperative.close(ring_.sequence(), current_->bytes);
-    current_->moved = current_->bytes;
-    cooperative_ = false;
+    cooperation_.end(ring_);
+    incoming_.go_alone();
+    message.moved = message.bytes;
     ring_.take();
     return true;
 }
@@ -177,11 +132,10 @@ bool Inbox::read_cooperatively(const shm::RemoteBytes& data, Pull pull) {
 /// soon as it tries no more. What this end has copied is the message's start. Returns false while
 /// the sender is at a piece.
 bool Inbox::copy_alone() {
-    sender_claims_ += ring_.cooperative().close(ring_.sequence(), current_->bytes);
-    if (ring_.cooperative().pushed().bytes < sender_claims_) {
+    if (!cooperation_.close(ring_)) {
         return await_sender();
     }
-    cooperative_ = false;
+    incoming_.go_alone();
     return true;
 }
 
@@ -194,52 +148,29 @@ bool Inbox::await_sender() {
     return false;
 }
 
-/// Closes a cooperative copy and waits until the sender is done with what it had claimed, before
-/// the caller gets its memory back: nothing may be written there any more. The sender is inside one
-/// copy at most, unless its process has ended; where the kernel does not tell that, the sender gets
-/// its time.
-void Inbox::stop_cooperative_copy(std::uint64_t bytes) {
-    constexpr unsigned kYieldsPerQuestion = 64; // A yield may take microseconds or time slices.
-    shm::CooperativeCopy& cooperative = ring_.cooperative();
-    sender_claims_ += cooperative.close(ring_.sequence(), bytes);
-    const bool askable = shm::tells_end(sender_.reach());
-    VainWait unasked;
-    for (unsigned i = 0; cooperative.pushed().bytes < sender_claims_; ++i) {
-        if (i % kYieldsPerQuestion == 0 &&
-            (askable ? shm::has_ended(sender_.reach()) : unasked.is_long())) {
-            break;
-        }
-        ::sched_yield();
-    }
-    cooperative_ = false;
-}
-
 /// Declines the message whose RTS is at the ring's head: it will come by the ring. If it was opened
 /// ahead, its sender first pushes what it has claimed of it: no later message may be opened until
 /// then.
 Inbox::Begun Inbox::decline_head() {
-    if (opened_ != nullptr) {
-        sender_claims_ += ring_.cooperative().close(ring_.sequence(), opened_->bytes);
-        if (ring_.cooperative().pushed().bytes < sender_claims_) {
-            await_sender();
-            return Begun::no;
-        }
-        opened_ = nullptr;
+    sender_.give_up_private(); // For good, as the next look has to go on here.
+    if (cooperation_.message() != nullptr && !cooperation_.close(ring_)) {
+        await_sender();
+        return Begun::no;
     }
     declined_.add_head(ring_);
     decline_rts();
-    return Begun::remembered;
+    return Begun::rts_taken;
 }
 
-/// Declines current_, which is half read. No part of a private message was given out, so it may
-/// begin anew. Returns false while the sender is at a piece of it.
-bool Inbox::decline_current() {
-    UCG_ASSERT(!current_is_early_ && current_->taken == 0);
-    if (cooperative_ && !copy_alone()) {
+/// Declines the incoming message, which is half read. No part of a private message was given out,
+/// so it may begin anew. Returns false while the sender is at a piece of it.
+bool Inbox::decline_incoming() {
+    UCG_ASSERT(incoming_.message().taken == 0);
+    if (cooperative() && !copy_alone()) {
         return false;
     }
-    Message& message = *std::exchange(current_, nullptr);
     declined_.add_head(ring_);
+    Message& message = incoming_.drop();
     message.moved = 0;
     posted_.push(message);
     decline_rts();
@@ -257,6 +188,7 @@ void Inbox::decline_rts() {
     sender_.give_up_private();
     ring_.decline();
     bell_->ring(shm::Awaits::room);
+    check();
 }
 
 /// Sends the FIN of the message at the ring's head, if it is one that was declined, so that its
