@@ -19,6 +19,40 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
+/// Scratch for several slices, used again by one stage after the other.
+class Room {
+  public:
+    /// `slices`: how many slices a stage takes at most, `bytes`: their length together.
+    Room(Builder& builder, std::uint64_t bytes, std::uint64_t slices)
+        : builder_(&builder), all_(builder.scratch(bytes + slices * kCacheLine)) {}
+
+    /// Makes the room free for the next stage.
+    void clear() { taken_ = 0; }
+
+    Slice take(std::uint64_t bytes) {
+        const Slice slice = part(all_, taken_, bytes);
+        taken_ += round_up(bytes, kCacheLine);
+        return slice;
+    }
+    /// Like packed() and landing_place(), with this room in place of new scratch.
+    Slice packed(std::span<const Slice> sources) {
+        if (sources.size() == 1) {
+            return sources.front();
+        }
+        const Slice target = take(total_bytes(sources));
+        pack(*builder_, sources, target);
+        return target;
+    }
+    Slice landing_place(std::span<const Slice> targets) {
+        return targets.size() == 1 ? targets.front() : take(total_bytes(targets));
+    }
+
+  private:
+    Builder* builder_;
+    Slice all_;
+    std::uint64_t taken_ = 0;
+};
+
 /// One rank's part.
 class Exchange {
   public:
@@ -29,7 +63,10 @@ class Exchange {
                                                output_blocks(builder, request))
                                    : input_blocks(builder, request)),
           target_(output_blocks(builder, request)), block_bytes_(uniform_bytes(request)),
-          hosts_(delegates_.hosts_of(team_.index())) {
+          hosts_(delegates_.hosts_of(team_.index())), served_(delegates_.ranks_of(hosts_).size()),
+          messages_(builder, std::max(all_of_host(served_), target_.run_bytes(0, target_.count())),
+                    delegates_.ranks().size() + hosts_.size()),
+          blocks_(builder, all_of_host(served_ + 1), delegates_.ranks().size()) {
         std::uint64_t ranks = 0;
         for (const std::uint32_t host : hosts_) {
             ranks_before_.push_back(ranks);
@@ -50,29 +87,31 @@ class Exchange {
         std::vector<Slice> leaving;
         leaving.reserve(delegates_.ranks().size());
         for (Rank index = 0; index < team_.size(); ++index) {
-            leaving.push_back(blocks_for(delegates_.hosts_of(index)));
+            Room& room = index == team_.index() ? blocks_ : messages_;
+            leaving.push_back(blocks_for(delegates_.hosts_of(index), room));
         }
         const Slice own = leaving[static_cast<std::size_t>(team_.index())];
         for (Rank index = 0; index < team_.size(); ++index) {
-            collected_.push_back(index == team_.index() ? own : builder_.scratch(own.length));
+            collected_.push_back(index == team_.index() ? own : blocks_.take(own.length));
         }
         alltoall_rotated(builder_, team_, BlockMap::of(std::move(leaving)),
                          BlockMap::of(collected_), kWindow);
     }
 
-    /// Returns this rank's blocks for the ranks of these hosts, in one slice.
-    Slice blocks_for(std::span<const std::uint32_t> hosts) {
+    /// Returns this rank's blocks for the ranks of these hosts, in one slice, maybe in `room`.
+    Slice blocks_for(std::span<const std::uint32_t> hosts, Room& room) const {
         std::vector<Slice> blocks;
         for (const Rank rank : delegates_.ranks_of(hosts)) {
             append_slice(blocks, source_.block(rank));
         }
-        return packed(builder_, blocks);
+        return room.packed(blocks);
     }
 
     /// Exchanges messages with the delegates of other hosts. Each step sends to the host at a
     /// distance above this one and receives from the host as far below. As in alltoall_rotated()
     /// there is a window, and ops wait for lower steps only.
     void swap() {
+        messages_.clear();
         arrived_.resize(delegates_.host_count());
         MessageWindow sent(kWindow);
         MessageWindow received(kWindow);
@@ -87,7 +126,7 @@ class Exchange {
             }
             if (is_mine(to)) {
                 sent.push({builder_.send(delegates_.rank(to, delegates_.host()),
-                                         packed(builder_, collected_for(to)), sent.after())});
+                                         messages_.packed(collected_for(to)), sent.after())});
             }
         }
     }
@@ -114,13 +153,15 @@ class Exchange {
 
     /// Sends each rank of this host what came for it, and this rank's own block for it.
     void deal_out() {
+        messages_.clear();
+        blocks_.clear();
         std::vector<Slice> leaving(delegates_.ranks().size());
         std::vector<Slice> coming(delegates_.ranks().size());
         for (Rank index = 0; index < team_.size(); ++index) {
             if (index != team_.index()) {
                 const auto place = static_cast<std::size_t>(index);
-                leaving[place] = packed(builder_, runs(blocks_that_came(index)));
-                coming[place] = landing_place(builder_, runs(places_of(index)));
+                leaving[place] = blocks_.packed(runs(blocks_that_came(index)));
+                coming[place] = messages_.landing_place(runs(places_of(index)));
             }
         }
         alltoall_rotated(builder_, team_, BlockMap::of(std::move(leaving)), BlockMap::of(coming),
@@ -180,6 +221,9 @@ class Exchange {
     BlockMap target_;
     std::uint64_t block_bytes_;
     std::vector<std::uint32_t> hosts_; ///< Those that this delegate serves, by rising number.
+    std::size_t served_;               ///< The number of their ranks.
+    Room messages_; ///< What is sent, collecting and between hosts; then what is dealt out to here.
+    Room blocks_;   ///< What was collected; then what is dealt out from here.
     std::vector<std::uint64_t> ranks_before_; ///< By place in hosts_: ranks of the hosts before.
     std::vector<Slice> collected_;            ///< By the sender's index on this host.
     std::vector<Slice> arrived_;              ///< By host.
@@ -215,6 +259,31 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     return fewest == most ? ns : std::max(ns, host_ns(facts, fewest, request));
 }
 
+/// Returns at most how many blocks a rank has in scratch for blocks of any length: the rooms of
+/// Exchange, what arrives between them, and what is set aside in place.
+std::uint64_t blocks_in_scratch(const Facts& facts, const graph::Request& request) {
+    const auto all = static_cast<std::uint64_t>(request.rank_count);
+    const auto hosts = static_cast<std::uint32_t>(facts.placement.host_count());
+    std::uint64_t served_for = 0; // Hosts that a delegate serves, times its host's ranks.
+    for (std::uint32_t host = 0; host < hosts; ++host) {
+        const std::uint64_t ranks = facts.placement.ranks_on(host).size();
+        served_for = std::max(served_for, ranks * divide_up(hosts, ranks));
+    }
+    const auto ranks = static_cast<std::uint64_t>(facts.placement.ranks_per_host_max());
+    const std::uint64_t served = served_for * ranks;
+    return std::max(served, all) + served + ranks + served + (request.in_place ? all : 0);
+}
+
+/// Each block is copied several times on its way, so that ranks need scratch for more than their
+/// buffers hold. Where blocks are long that gains nothing.
+constexpr Need kModestScratch = {"copies of blocks that take at most 64 MiB",
+                                 [](const Facts& facts, const graph::Request& request) {
+                                     return blocks_in_scratch(facts, request) <=
+                                            kScratchBytesMax /
+                                                std::max<std::uint64_t>(1, uniform_bytes(request));
+                                 }};
+constexpr std::array kNeeds = {kSeveralHosts, kSharedHost, kModestScratch};
+
 graph::Schedule build(const Facts& facts, const graph::Request& request, Rank rank) {
     Builder builder(request, rank, kAlltoallTwoLevel.name);
     Exchange(builder, facts, request, rank).run();
@@ -229,7 +298,7 @@ const Algorithm kAlltoallTwoLevel = {
     .summary = "one message for each pair of hosts, by delegates that collect and deal out",
     .cost_ns = cost_ns,
     .build = build,
-    .needs = kTwoLevelNeeds,
+    .needs = kNeeds,
 };
 
 } // namespace ucg::plan

@@ -5,6 +5,11 @@
 
 namespace ucg::plan {
 
+/// A rank may have so many bytes of scratch, however short its buffers are. A row whose scratch is
+/// not bounded by the buffers of its host's ranks needs lengths that keep it below. See "Scratch is
+/// bounded" in README.md.
+inline constexpr std::uint64_t kScratchBytesMax = 64ULL << 20;
+
 inline constexpr Need kOneHost = {"one host", [](const Facts& facts, const graph::Request&) {
                                       return facts.placement.host_count() == 1;
                                   }};
