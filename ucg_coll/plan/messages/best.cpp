@@ -1,8 +1,6 @@
 #include "ucg_coll/plan/messages/best.hpp"
 
-#include <algorithm>
 #include <array>
-#include <limits>
 
 #include "ucg_coll/plan/messages/block_best.hpp"
 #include "ucg_coll/plan/multiplying/choice.hpp"
@@ -14,129 +12,240 @@ namespace {
 using graph::Builder;
 using graph::Slice;
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+// Each collective has a table of its pieces. The price of a piece and the call that appends it
+// stand together, each with the parameters that cost least.
 
-template <std::size_t kCount>
-std::size_t cheapest(const std::array<double, kCount>& prices) {
-    return static_cast<std::size_t>(std::min_element(prices.begin(), prices.end()) -
-                                    prices.begin());
+/// Says of a piece that it serves all teams.
+template <typename... Case>
+bool always(Case... /*of*/) {
+    return true;
 }
 
-// Each of these returns the prices of the pieces in the order of the cases in NAME_best() below.
-
-std::array<double, 4> bcast_prices(const Link& link, Rank count, std::uint64_t bytes) {
-    return {bcast_knomial_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes)),
-            bcast_chain_ns(link, count, bytes, bcast_chain_segment(link, count, bytes)),
-            link.is_across_hosts() && count > 2
-                ? bcast_circulant_ns(link, count, bytes, bcast_circulant_phases(link, count, bytes))
-                : kNever,
-            bcast_scatter_allgather_ns(link, count, bytes, bcast_choices(link, count, bytes))};
+/// Does a circulant graph serve? In its rounds the ranks of one host would share the link.
+bool circulates(const Link& link, Rank count) {
+    return link.is_across_hosts() && count > 2;
 }
 
-std::array<double, 5> reduce_prices(const Link& link, Rank count, Rank root, std::uint64_t bytes,
-                                    Operator op) {
-    return {
-        reduce_knomial_ns(link, count, root, bytes, op, reduce_knomial_radix(link, count, bytes)),
-        reduce_chain_ns(link, count, root, bytes,
-                        reduce_chain_segment(link, count, root, bytes, op)),
-        link.is_across_hosts() && count > 2 && op.commutative
-            ? reduce_circulant_ns(link, count, bytes, op,
-                                  reduce_circulant_phases(link, count, bytes, op))
-            : kNever,
-        reduce_rabenseifner_ns(link, count, bytes, op.element_bytes),
-        reduce_scatter_gather_ns(link, count, bytes, op,
-                                 reduce_scatter_gather_choices(link, count, bytes, op))};
+/// A piece with the lowest price; of several the first in its table.
+template <typename Piece>
+struct Cheapest {
+    const Piece* piece = nullptr;
+    double ns = 0;
+};
+
+template <typename Piece, std::size_t kCount, typename... Case>
+Cheapest<Piece> cheapest(const std::array<Piece, kCount>& pieces, const Case&... of) {
+    Cheapest<Piece> best;
+    for (const Piece& piece : pieces) {
+        if (!piece.serves(of...)) {
+            continue;
+        }
+        const double ns = piece.ns(of...);
+        if (best.piece == nullptr || ns < best.ns) {
+            best = {&piece, ns};
+        }
+    }
+    UCG_ASSERT(best.piece != nullptr);
+    return best;
 }
 
-std::array<double, 6> allreduce_prices(const Link& link, Rank count, std::uint64_t bytes,
-                                       Operator op) {
-    return {allreduce_recursive_doubling_ns(link, count, bytes),
-            op.commutative ? allreduce_ring_ns(link, count, bytes, op) : kNever,
-            allreduce_rabenseifner_ns(link, count, bytes, op),
-            allreduce_recursive_multiplying_ns(link, count, bytes),
-            allreduce_elimination_ns(link, count, bytes),
-            allreduce_reduce_scatter_allgather_ns(
-                link, count, bytes, op,
-                allreduce_reduce_scatter_allgather_choices(link, count, bytes, op))};
-}
+struct BcastPiece {
+    bool (*serves)(const Link& link, Rank count, std::uint64_t bytes);
+    double (*ns)(const Link& link, Rank count, std::uint64_t bytes);
+    void (*append)(Builder& builder, const Team& team, const Link& link, Rank root, Slice data);
+};
+
+constexpr std::array kBcastPieces = {
+    BcastPiece{always,
+               [](const Link& link, Rank count, std::uint64_t bytes) {
+                   return bcast_knomial_ns(link, count, bytes,
+                                           bcast_knomial_radix(link, count, bytes));
+               },
+               [](Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
+                   bcast_knomial(builder, team, root, data,
+                                 bcast_knomial_radix(link, team.size(), data.length));
+               }},
+    BcastPiece{always,
+               [](const Link& link, Rank count, std::uint64_t bytes) {
+                   return bcast_chain_ns(link, count, bytes,
+                                         bcast_chain_segment(link, count, bytes));
+               },
+               [](Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
+                   bcast_chain(builder, team, root, data,
+                               bcast_chain_segment(link, team.size(), data.length));
+               }},
+    BcastPiece{[](const Link& link, Rank count, std::uint64_t) { return circulates(link, count); },
+               [](const Link& link, Rank count, std::uint64_t bytes) {
+                   return bcast_circulant_ns(link, count, bytes,
+                                             bcast_circulant_phases(link, count, bytes));
+               },
+               [](Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
+                   bcast_circulant(builder, team, root, data,
+                                   bcast_circulant_phases(link, team.size(), data.length));
+               }},
+    BcastPiece{always,
+               [](const Link& link, Rank count, std::uint64_t bytes) {
+                   return bcast_scatter_allgather_ns(link, count, bytes,
+                                                     bcast_choices(link, count, bytes));
+               },
+               [](Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
+                   bcast_scatter_allgather(builder, team, root, data,
+                                           bcast_choices(link, team.size(), data.length));
+               }},
+};
+
+/// A reduction, as a piece sees it.
+struct Reduction {
+    const Link& link;
+    Rank count;
+    Rank root;
+    std::uint64_t bytes;
+    Operator op;
+};
+
+struct ReducePiece {
+    bool (*serves)(const Reduction& of);
+    double (*ns)(const Reduction& of);
+    void (*append)(Builder& builder, const Team& team, const Reduction& of, Slice source,
+                   Slice target);
+};
+
+constexpr std::array kReducePieces = {
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return reduce_knomial_ns(of.link, of.count, of.root, of.bytes, of.op,
+                                     reduce_knomial_radix(of.link, of.count, of.bytes));
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            reduce_knomial(builder, team, of.root, source, target, of.op,
+                           reduce_knomial_radix(of.link, of.count, of.bytes));
+        }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return reduce_chain_ns(
+                of.link, of.count, of.root, of.bytes,
+                reduce_chain_segment(of.link, of.count, of.root, of.bytes, of.op));
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            reduce_chain(builder, team, of.root, source, target,
+                         reduce_chain_segment(of.link, of.count, of.root, of.bytes, of.op));
+        }},
+    ReducePiece{
+        [](const Reduction& of) { return circulates(of.link, of.count) && of.op.commutative; },
+        [](const Reduction& of) {
+            return reduce_circulant_ns(of.link, of.count, of.bytes, of.op,
+                                       reduce_circulant_phases(of.link, of.count, of.bytes, of.op));
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            reduce_circulant(builder, team, of.root, source, target, of.op,
+                             reduce_circulant_phases(of.link, of.count, of.bytes, of.op));
+        }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return reduce_rabenseifner_ns(of.link, of.count, of.bytes, of.op.element_bytes);
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            reduce_rabenseifner(builder, team, of.root, source, target, of.op);
+        }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return reduce_scatter_gather_ns(
+                of.link, of.count, of.bytes, of.op,
+                reduce_scatter_gather_choices(of.link, of.count, of.bytes, of.op));
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            reduce_scatter_gather(
+                builder, team, of.root, source, target, of.op,
+                reduce_scatter_gather_choices(of.link, of.count, of.bytes, of.op));
+        }},
+};
+
+/// An allreduce has no root.
+constexpr Rank kNoRoot = 0;
+
+constexpr std::array kAllreducePieces = {
+    ReducePiece{always,
+                [](const Reduction& of) {
+                    return allreduce_recursive_doubling_ns(of.link, of.count, of.bytes);
+                },
+                [](Builder& builder, const Team& team, const Reduction&, Slice source,
+                   Slice target) { allreduce_recursive_doubling(builder, team, source, target); }},
+    ReducePiece{
+        [](const Reduction& of) { return of.op.commutative; },
+        [](const Reduction& of) { return allreduce_ring_ns(of.link, of.count, of.bytes, of.op); },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            allreduce_ring(builder, team, source, target, of.op);
+        }},
+    ReducePiece{always,
+                [](const Reduction& of) {
+                    return allreduce_rabenseifner_ns(of.link, of.count, of.bytes, of.op);
+                },
+                [](Builder& builder, const Team& team, const Reduction& of, Slice source,
+                   Slice target) { allreduce_rabenseifner(builder, team, source, target, of.op); }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return allreduce_recursive_multiplying_ns(of.link, of.count, of.bytes);
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            allreduce_recursive_multiplying(
+                builder, team,
+                allreduce_recursive_multiplying_schedule(of.link, of.count, of.bytes), source,
+                target);
+        }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) { return allreduce_elimination_ns(of.link, of.count, of.bytes); },
+        [](Builder& builder, const Team& team, const Reduction&, Slice source, Slice target) {
+            allreduce_elimination(builder, team, source, target);
+        }},
+    ReducePiece{
+        always,
+        [](const Reduction& of) {
+            return allreduce_reduce_scatter_allgather_ns(
+                of.link, of.count, of.bytes, of.op,
+                allreduce_reduce_scatter_allgather_choices(of.link, of.count, of.bytes, of.op));
+        },
+        [](Builder& builder, const Team& team, const Reduction& of, Slice source, Slice target) {
+            allreduce_reduce_scatter_allgather(
+                builder, team, source, target, of.op,
+                allreduce_reduce_scatter_allgather_choices(of.link, of.count, of.bytes, of.op));
+        }},
+};
 
 } // namespace
 
 void bcast_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice data) {
-    const Rank count = team.size();
-    switch (cheapest(bcast_prices(link, count, data.length))) {
-    case 0:
-        bcast_knomial(builder, team, root, data, bcast_knomial_radix(link, count, data.length));
-        break;
-    case 1:
-        bcast_chain(builder, team, root, data, bcast_chain_segment(link, count, data.length));
-        break;
-    case 2:
-        bcast_circulant(builder, team, root, data,
-                        bcast_circulant_phases(link, count, data.length));
-        break;
-    default:
-        bcast_scatter_allgather(builder, team, root, data, bcast_choices(link, count, data.length));
-    }
+    cheapest(kBcastPieces, link, team.size(), data.length)
+        .piece->append(builder, team, link, root, data);
 }
 
 double bcast_best_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const auto prices = bcast_prices(link, count, bytes);
-    return prices[cheapest(prices)];
+    return cheapest(kBcastPieces, link, count, bytes).ns;
 }
 
 void reduce_best(Builder& builder, const Team& team, const Link& link, Rank root, Slice source,
                  Slice target, Operator op) {
-    const Rank count = team.size();
-    const std::uint64_t bytes = source.length;
-    switch (cheapest(reduce_prices(link, count, root, bytes, op))) {
-    case 0:
-        reduce_knomial(builder, team, root, source, target, op,
-                       reduce_knomial_radix(link, count, bytes));
-        break;
-    case 1:
-        reduce_chain(builder, team, root, source, target,
-                     reduce_chain_segment(link, count, root, bytes, op));
-        break;
-    case 2:
-        reduce_circulant(builder, team, root, source, target, op,
-                         reduce_circulant_phases(link, count, bytes, op));
-        break;
-    case 3: reduce_rabenseifner(builder, team, root, source, target, op); break;
-    default:
-        reduce_scatter_gather(builder, team, root, source, target, op,
-                              reduce_scatter_gather_choices(link, count, bytes, op));
-    }
+    const Reduction of{link, team.size(), root, source.length, op};
+    cheapest(kReducePieces, of).piece->append(builder, team, of, source, target);
 }
 
 double reduce_best_ns(const Link& link, Rank count, Rank root, std::uint64_t bytes, Operator op) {
-    const auto prices = reduce_prices(link, count, root, bytes, op);
-    return prices[cheapest(prices)];
+    return cheapest(kReducePieces, Reduction{link, count, root, bytes, op}).ns;
 }
 
 void allreduce_best(Builder& builder, const Team& team, const Link& link, Slice source,
                     Slice target, Operator op) {
-    const Rank count = team.size();
-    switch (cheapest(allreduce_prices(link, count, source.length, op))) {
-    case 0: allreduce_recursive_doubling(builder, team, source, target); break;
-    case 1: allreduce_ring(builder, team, source, target, op); break;
-    case 2: allreduce_rabenseifner(builder, team, source, target, op); break;
-    case 3:
-        allreduce_recursive_multiplying(
-            builder, team, allreduce_recursive_multiplying_schedule(link, count, source.length),
-            source, target);
-        break;
-    case 4: allreduce_elimination(builder, team, source, target); break;
-    default:
-        allreduce_reduce_scatter_allgather(
-            builder, team, source, target, op,
-            allreduce_reduce_scatter_allgather_choices(link, count, source.length, op));
-    }
+    const Reduction of{link, team.size(), kNoRoot, source.length, op};
+    cheapest(kAllreducePieces, of).piece->append(builder, team, of, source, target);
 }
 
 double allreduce_best_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op) {
-    const auto prices = allreduce_prices(link, count, bytes, op);
-    return prices[cheapest(prices)];
+    return cheapest(kAllreducePieces, Reduction{link, count, kNoRoot, bytes, op}).ns;
 }
 
 } // namespace ucg::plan
