@@ -11,6 +11,14 @@ using graph::OpKind;
 constexpr std::uint64_t kBytes[] = {0, 1, 7, 8, 4096};
 constexpr Rank kLarger[] = {48, 64};
 
+/// The price of the row that is chosen, for several calls in a row.
+double chosen_ns(const Facts& facts, Case sample, Collective collective, std::uint64_t bytes) {
+    sample.collective = collective;
+    sample.bytes = bytes;
+    const graph::Request request = request_of(sample, 0);
+    return choose(facts, request).cost_ns(facts, request);
+}
+
 } // namespace
 
 TEST_CASE("plan: reduce_scatter_block is proved", "[plan][proof]") {
@@ -73,6 +81,30 @@ TEST_CASE("plan: reduce_scatter by any rounds is proved", "[plan][proof]") {
                 INFO(algorithm << " " << status.message());
                 REQUIRE(status.ok());
             }
+        }
+    }
+}
+
+TEST_CASE("plan: a reduction in rank order and a scatter cost no less than reduce_scatter",
+          "[plan]") {
+    std::vector<topo::Place> dealt;
+    for (std::uint32_t rank = 0; rank < 1024; ++rank) {
+        dealt.push_back({rank % 64, 0, 0, 0, rank / 64});
+    }
+    const topo::Placement placements[] = {topo::Placement::regular(1000, 1),
+                                          topo::Placement::regular(1000, 2), topo::Placement(dealt),
+                                          place(Layout::one_host, 64)};
+    for (const topo::Placement& placement : placements) {
+        const Facts facts{placement, cost::default_profile()};
+        const Rank count = placement.rank_count();
+        for (const std::uint64_t bytes : {8ULL, 64ULL, 1024ULL, 16384ULL}) {
+            const Case sample{Collective::reduce_scatter_block, count, 0, bytes, 8, false, false};
+            INFO(count << " ranks on " << placement.host_count() << " hosts, " << bytes
+                       << " bytes");
+            CHECK(chosen_ns(facts, sample, Collective::reduce_scatter_block, bytes) <=
+                  chosen_ns(facts, sample, Collective::reduce,
+                            bytes * static_cast<std::uint64_t>(count)) +
+                      chosen_ns(facts, sample, Collective::scatter, bytes));
         }
     }
 }

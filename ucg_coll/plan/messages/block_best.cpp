@@ -92,6 +92,8 @@ double reduce_scatter_ns(const Link& link, Rank count, std::uint64_t total, std:
         return reduce_scatter_n_way_dissemination_ns(link, count, total, longest, choice.rounds);
     case Piece::ring: return reduce_scatter_ring_ns(link, count, longest);
     case Piece::pairwise: return reduce_scatter_pairwise_ns(link, count, longest);
+    case Piece::reduce_then_scatter:
+        return reduce_then_scatter_ns(link, count, total, longest, choice.through_root);
     }
     UCG_ASSERT(false);
     return 0;
@@ -101,7 +103,14 @@ ReduceScatterChoice reduce_scatter_choice(const Link& link, Rank count, std::uin
                                           std::uint64_t longest, Operator op) {
     ReduceScatterChoice best = {.piece = Piece::pairwise, .rounds = {}};
     if (!op.commutative) {
-        return best;
+        const ReduceScatterChoice through_root = {
+            .piece = Piece::reduce_then_scatter,
+            .rounds = {},
+            .through_root = reduce_then_scatter_choice(link, count, total, longest, op)};
+        return reduce_scatter_ns(link, count, total, longest, through_root) <
+                       reduce_scatter_ns(link, count, total, longest, best)
+                   ? through_root
+                   : best;
     }
     const ReduceScatterChoice others[] = {
         {.piece = Piece::ring, .rounds = {}},
@@ -131,6 +140,9 @@ void reduce_scatter(Builder& builder, const Team& team, const ReduceScatterChoic
         break;
     case Piece::ring: reduce_scatter_ring(builder, team, source, target); break;
     case Piece::pairwise: reduce_scatter_pairwise(builder, team, source, target); break;
+    case Piece::reduce_then_scatter:
+        reduce_then_scatter(builder, team, choice.through_root, source, target);
+        break;
     }
 }
 
@@ -182,13 +194,19 @@ double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
                      rooted_choice(link, count, block_bytes, Root::receives));
 }
 
-void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
-                  const BlockMap& source, Slice own, std::uint64_t block_bytes) {
-    if (rooted_choice(link, team.size(), block_bytes, Root::sends) == RootedPiece::linear) {
+void scatter(Builder& builder, const Team& team, RootedPiece piece, Rank root,
+             const BlockMap& source, Slice own) {
+    if (piece == RootedPiece::linear) {
         scatter_linear(builder, team, root, source, own);
     } else {
         scatter_binomial(builder, team, root, source, own);
     }
+}
+
+void scatter_best(Builder& builder, const Team& team, const Link& link, Rank root,
+                  const BlockMap& source, Slice own, std::uint64_t block_bytes) {
+    scatter(builder, team, rooted_choice(link, team.size(), block_bytes, Root::sends), root, source,
+            own);
 }
 
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes) {

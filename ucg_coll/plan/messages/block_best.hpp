@@ -36,14 +36,36 @@ void allgather_best(graph::Builder& builder, const Team& team, const Link& link,
                     const BlockMap& target);
 double allgather_best_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest);
 
-/// The piece for a reduce-scatter. A dissemination goes in these rounds; other pieces ignore them.
+/// The piece by which blocks go to a root (gather) or from a root (scatter).
+enum class RootedPiece : std::uint8_t { linear, binomial };
+
+/// The pieces of a reduce-scatter that reduces all blocks to member 0, which then scatters them.
+struct ReduceThenScatter {
+    bool by_halving = false; ///< Rabenseifner's reduction; else a k-nomial tree of this radix.
+    unsigned radix = kRadixMin;
+    RootedPiece scatter = RootedPiece::linear;
+    Operator op = {};
+};
+ReduceThenScatter reduce_then_scatter_choice(const Link& link, Rank count, std::uint64_t total,
+                                             std::uint64_t longest, Operator op);
+double reduce_then_scatter_ns(const Link& link, Rank count, std::uint64_t total,
+                              std::uint64_t longest, const ReduceThenScatter& choices);
+/// Combines in the order of the members' indexes.
+void reduce_then_scatter(graph::Builder& builder, const Team& team,
+                         const ReduceThenScatter& choices, const BlockMap& source,
+                         graph::Slice target);
+
+/// The piece for a reduce-scatter, with what single pieces need: the rounds of a dissemination, and
+/// the pieces of a reduction with a scatter.
 struct ReduceScatterChoice {
-    enum class Piece : std::uint8_t { halving, dissemination, ring, pairwise };
+    enum class Piece : std::uint8_t { halving, dissemination, ring, pairwise, reduce_then_scatter };
     Piece piece = Piece::pairwise;
     DisseminationRounds rounds;
+    ReduceThenScatter through_root = {};
 };
-/// Returns the cheapest piece. An operator that does not commute gets one (pairwise) that combines
-/// the members' operands in order.
+/// Returns the cheapest piece. An operator that does not commute gets one (pairwise, or a reduction
+/// with a scatter) that combines the members' operands in order; one that commutes does not get the
+/// latter.
 ReduceScatterChoice reduce_scatter_choice(const Link& link, Rank count, std::uint64_t total,
                                           std::uint64_t longest, Operator op);
 double reduce_scatter_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t longest,
@@ -56,8 +78,6 @@ void reduce_scatter_best(graph::Builder& builder, const Team& team, const Link& 
 double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
                               std::uint64_t longest, Operator op);
 
-/// The piece by which blocks go to a root (gather) or from a root (scatter).
-enum class RootedPiece : std::uint8_t { linear, binomial };
 /// Returns the cheaper piece. `block_bytes`: the length of the longest block, which all members
 /// know. `root` tells gather (receives) from scatter (sends).
 RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
@@ -73,6 +93,8 @@ void gather_best(graph::Builder& builder, const Team& team, const Link& link, Ra
                  graph::Slice own, const BlockMap& target, std::uint64_t block_bytes);
 double gather_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);
 
+void scatter(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
+             const BlockMap& source, graph::Slice own);
 void scatter_best(graph::Builder& builder, const Team& team, const Link& link, Rank root,
                   const BlockMap& source, graph::Slice own, std::uint64_t block_bytes);
 double scatter_best_ns(const Link& link, Rank count, std::uint64_t block_bytes);

@@ -79,6 +79,7 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
 /// Like reduce_knomial_ns(), but for a single call, and with member 0 as the root.
 double reduce_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix);
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
+unsigned reduce_knomial_once_radix(const Link& link, Rank count, std::uint64_t bytes);
 
 /// Passes segments along two chains, from the first and from the last member, that meet at the
 /// root.
@@ -103,6 +104,9 @@ void reduce_rabenseifner(graph::Builder& builder, const Team& team, Rank root, g
                          graph::Slice target, Operator op);
 double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
                               std::uint64_t element_bytes);
+/// Like reduce_rabenseifner_ns(), but for a single call.
+double reduce_rabenseifner_once_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                   std::uint64_t element_bytes);
 
 // Reductions to every member's `target`, which may be its `source`.
 

@@ -193,6 +193,12 @@ unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes)
         count, [&](unsigned radix) { return prices.ns(radix); }, link.radix_max());
 }
 
+unsigned reduce_knomial_once_radix(const Link& link, Rank count, std::uint64_t bytes) {
+    const Prices prices(link, count, bytes);
+    return cheapest_radix(
+        count, [&](unsigned radix) { return prices.once_ns(radix); }, link.radix_max());
+}
+
 const Algorithm kReduceKnomial = {
     .name = "knomial",
     .collective = graph::Collective::reduce,

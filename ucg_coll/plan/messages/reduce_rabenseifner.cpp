@@ -50,19 +50,35 @@ void reduce_rabenseifner(Builder& builder, const Team& team, Rank root, Slice so
     gather_doubling(builder, team, fold, halving, root_position, held);
 }
 
-double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
-                              std::uint64_t element_bytes) {
+/// Returns the time of the fold and of the halving, in which all members take part.
+static double shared_ns(const Link& link, Rank count, std::uint64_t bytes,
+                        std::uint64_t element_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns =
         size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
     const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
-    // What cannot be halved the root has from the start.
-    const double shared_ns = fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
-                             halving_reduce_ns(link, size, bytes, element_bytes, bytes);
+    return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
+           halving_reduce_ns(link, size, bytes, element_bytes, bytes);
+}
+
+/// Returns the time of the gather. What cannot be halved the root has from the start.
+static double gather_ns(const Link& link, Rank count, std::uint64_t bytes,
+                        std::uint64_t element_bytes) {
+    const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
+    return doubling_ns(link, size, bytes, element_bytes, Sender::waits, 2 * element_bytes);
+}
+
+double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
+                              std::uint64_t element_bytes) {
     const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0; // All take part.
-    return (1 + before) * shared_ns +
-           doubling_ns(link, size, bytes, element_bytes, Sender::waits, 2 * element_bytes) +
-           link.receives_before_ns(1, bytes);
+    return (1 + before) * shared_ns(link, count, bytes, element_bytes) +
+           gather_ns(link, count, bytes, element_bytes) + link.receives_before_ns(1, bytes);
+}
+
+double reduce_rabenseifner_once_ns(const Link& link, Rank count, std::uint64_t bytes,
+                                   std::uint64_t element_bytes) {
+    return shared_ns(link, count, bytes, element_bytes) +
+           gather_ns(link, count, bytes, element_bytes);
 }
 
 const Algorithm kReduceRabenseifner = {

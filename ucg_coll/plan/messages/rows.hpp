@@ -45,10 +45,12 @@
     ROW(kReduceScatterNWayDissemination)                                                           \
     ROW(kReduceScatterRing)                                                                        \
     ROW(kReduceScatterPairwise)                                                                    \
+    ROW(kReduceScatterReduceThenScatter)                                                           \
     ROW(kReduceScatterBlockRecursiveHalving)                                                       \
     ROW(kReduceScatterBlockNWayDissemination)                                                      \
     ROW(kReduceScatterBlockRing)                                                                   \
     ROW(kReduceScatterBlockPairwise)                                                               \
+    ROW(kReduceScatterBlockReduceThenScatter)                                                      \
     ROW(kScanRecursiveDoubling)                                                                    \
     ROW(kScanChain)                                                                                \
     ROW(kExscanRecursiveDoubling)                                                                  \
