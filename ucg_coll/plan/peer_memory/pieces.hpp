@@ -58,11 +58,6 @@ double barriers_work_ns(const Facts& facts, std::uint64_t count);
 
 /// Returns the node as a rank sees it that knows that the data is there: its reads take no signal.
 cost::NodeModel known_node(const Facts& facts);
-/// Returns the widest level of known_node().
-inline cost::MemoryLevel known_level(const Facts& facts) {
-    const cost::NodeModel node = known_node(facts);
-    return node.sockets > 1 ? node.between : node.within;
-}
 /// Which ranks read at the same time.
 enum class Readers : std::uint8_t {
     one,     ///< One rank.
