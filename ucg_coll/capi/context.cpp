@@ -68,6 +68,12 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
     if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK) != 0) {
         local_rank_ = params->local_rank;
     }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_EPS) != 0) {
+        estimated_num_eps_ = params->estimated_num_eps;
+    }
+    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_PPN) != 0) {
+        estimated_num_ppn_ = params->estimated_num_ppn;
+    }
 }
 
 Context::~Context() {
@@ -280,6 +286,8 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
         transport::ucx::UcxOptions options;
         options.short_lane = config_.short_lane();
         options.threads = threaded_;
+        options.estimated_num_eps = estimated_num_eps_;
+        options.estimated_num_ppn = estimated_num_ppn_;
         options.link_bytes_per_second = several_hosts ? link_rate(topology()) : 0;
         options.connect_timeout = std::chrono::seconds(config_.timeout_seconds());
         Result<std::unique_ptr<transport::Network>> made = open_ucx(options);

@@ -432,7 +432,9 @@ class Context {
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;
     CpuLoad host_load_;
-    unsigned local_processes_ = 0; ///< 0: the caller has not told.
+    unsigned local_processes_ = 0;      ///< 0: the caller has not told.
+    std::size_t estimated_num_eps_ = 0; ///< 0: the caller has not told; so is the next.
+    std::size_t estimated_num_ppn_ = 0;
     std::optional<std::uint32_t> local_rank_;
     std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};
 

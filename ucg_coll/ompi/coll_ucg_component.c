@@ -8,6 +8,7 @@
 
 #include "coll_ucg_background.h"
 #include "coll_ucg_request.h"
+#include "ompi/proc/proc.h"
 #include "opal/mca/base/mca_base_pvar.h"
 #include "opal/util/output.h"
 
@@ -353,13 +354,16 @@ static ucg_status_t create_context(ompi_communicator_t* comm, ucg_context_h* con
         const ucg_context_params_t params = {
             .field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE | UCG_CONTEXT_PARAM_FIELD_PROGRESS |
                           UCG_CONTEXT_PARAM_FIELD_NAME | UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
-                          UCG_CONTEXT_PARAM_FIELD_YIELDS | UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK,
+                          UCG_CONTEXT_PARAM_FIELD_YIELDS | UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK |
+                          UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_EPS,
             .thread_mode = coll_ucg_threads() ? UCG_THREAD_MODE_MULTIPLE : UCG_THREAD_MODE_SINGLE,
             .progress = coll_ucg_progress_host,
             .name = "coll/ucg",
             .local_processes = (uint32_t)opal_process_info.num_local_peers + 1,
             .yields = opal_progress_yield_when_idle,
             .local_rank = (uint32_t)opal_process_info.my_local_rank,
+            /* Not estimated_num_ppn: hosts of a job may differ in it, and processes must not. */
+            .estimated_num_eps = (size_t)ompi_proc_world_size(),
         };
         status = create_with(&params, config, is_told && 0 != opal_process_info.my_local_rank,
                              context_p);

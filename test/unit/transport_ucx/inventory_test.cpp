@@ -1,5 +1,22 @@
+#include <dlfcn.h>
+
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
+
+namespace {
+
+ucp_params_t told{}; ///< What the latest context was made with.
+
+} // namespace
+
+/// Replaces UCX's function, which ucp_init() calls.
+extern "C" ucs_status_t ucp_init_version(unsigned major, unsigned minor, const ucp_params_t* params,
+                                         const ucp_config_t* config, ucp_context_h* context) {
+    told = *params;
+    static const auto next =
+        reinterpret_cast<decltype(&::ucp_init_version)>(::dlsym(RTLD_NEXT, "ucp_init_version"));
+    return next(major, minor, params, config, context);
+}
 
 using namespace ucg;
 using namespace ucg::transport::ucx;
@@ -95,4 +112,21 @@ TEST_CASE("ucx context: a connection holds 5 ms of a slow link, and of a fast on
     // 1 Gbit/s gets what every process is granted.
     CHECK(send_buffer_bytes(125'000'000) == 208 << 10);
     CHECK(send_buffer_bytes(1'250'000'000) == 0); // 10 Gbit/s
+}
+
+TEST_CASE("ucx context: UCX hears how many processes there are, where that is known", "[ucx]") {
+    UcxOptions options;
+    options.config = {{"TLS", "posix,cma"}};
+    REQUIRE(open_ucp(options).ok());
+    CHECK((told.field_mask & UCP_PARAM_FIELD_ESTIMATED_NUM_EPS) == 0);
+    CHECK((told.field_mask & UCP_PARAM_FIELD_ESTIMATED_NUM_PPN) == 0);
+    options.estimated_num_eps = 1000;
+    REQUIRE(open_ucp(options).ok());
+    CHECK((told.field_mask & UCP_PARAM_FIELD_ESTIMATED_NUM_EPS) != 0);
+    CHECK(told.estimated_num_eps == 1000);
+    CHECK((told.field_mask & UCP_PARAM_FIELD_ESTIMATED_NUM_PPN) == 0);
+    options.estimated_num_ppn = 50;
+    REQUIRE(open_ucp(options).ok());
+    CHECK((told.field_mask & UCP_PARAM_FIELD_ESTIMATED_NUM_PPN) != 0);
+    CHECK(told.estimated_num_ppn == 50);
 }

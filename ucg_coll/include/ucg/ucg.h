@@ -89,8 +89,7 @@ typedef struct ucg_request* ucg_coll_h;
  *  uses it. UCG_ERR_INVALID_PARAM: a variable has a value that cannot be parsed. */
 ucg_status_t ucg_config_read(ucg_config_h* config_p);
 /** Sets one variable by its name without the prefix, for example ("TLS", "shm").
- *  UCG_ERR_INVALID_PARAM: there is no such variable, or the value cannot be parsed; nothing has
- *  changed. */
+ *  UCG_ERR_INVALID_PARAM: no such variable, or no value that can be parsed; nothing changed. */
 ucg_status_t ucg_config_modify(ucg_config_h config, const char* name, const char* value);
 /** Prints every variable with its value and meaning, as `ucx_info -f` does. */
 void ucg_config_print(ucg_config_h config, FILE* stream);
@@ -110,7 +109,9 @@ enum ucg_context_params_field {
     UCG_CONTEXT_PARAM_FIELD_NAME = UCG_BIT(2),
     UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES = UCG_BIT(3),
     UCG_CONTEXT_PARAM_FIELD_YIELDS = UCG_BIT(4),
-    UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK = UCG_BIT(5)
+    UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK = UCG_BIT(5),
+    UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_EPS = UCG_BIT(6),
+    UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_PPN = UCG_BIT(7)
 };
 
 enum ucg_progress_flags {
@@ -120,7 +121,8 @@ enum ucg_progress_flags {
 };
 
 /** Defaults: UCG_THREAD_MODE_SINGLE, no progress function, the name "ucg", local_processes unknown
- *  (then the number of the host's CPUs sizes shared memory), yields 0, no local_rank. */
+ *  (then the number of the host's CPUs sizes shared memory), yields 0, no local_rank or estimate.
+ */
 typedef struct {
     uint64_t field_mask; /**< Bits of ucg_context_params_field. */
     ucg_thread_mode_t thread_mode;
@@ -144,6 +146,9 @@ typedef struct {
     /** Index of this process among the job's processes on this host, from 0. It chooses the core in
      *  the machine that UCG_MACHINE names; where that is set, no group is made without it. */
     uint32_t local_rank;
+    /** As in ucp_params_t, for UCX to choose transports: a process's peers (usually the job), and
+     *  processes that share a host's adapters. In all processes the same; UCX_NUM_EPS, _PPN win. */
+    size_t estimated_num_eps, estimated_num_ppn;
 } ucg_context_params_t;
 
 /** Like ucg_context_create(), for languages that do not read headers: `api_major` and `api_minor`
@@ -160,8 +165,7 @@ static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params
     return ucg_context_create_version(UCG_API_MAJOR, UCG_API_MINOR, params, config, context_p);
 }
 
-/** Advances all collectives of the context that are in progress. Returns how many messages
- *  completed, 0 if there was nothing to do. Never blocks. */
+/** Advances all collectives in progress. Returns how many messages completed. Never blocks. */
 unsigned ucg_context_progress(ucg_context_h context);
 
 /** The outcome of a collective that ucg_coll_post() started and that has ended. */

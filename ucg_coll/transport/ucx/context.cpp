@@ -51,6 +51,22 @@ class Setting {
     bool set_;
 };
 
+ucp_params_t context_parameters(const UcxOptions& options) {
+    ucp_params_t parameters{};
+    parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    parameters.features = UCP_FEATURE_AM;
+    parameters.name = "ucg";
+    if (options.estimated_num_eps > 0) {
+        parameters.field_mask |= UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+        parameters.estimated_num_eps = options.estimated_num_eps;
+    }
+    if (options.estimated_num_ppn > 0) {
+        parameters.field_mask |= UCP_PARAM_FIELD_ESTIMATED_NUM_PPN;
+        parameters.estimated_num_ppn = options.estimated_num_ppn;
+    }
+    return parameters;
+}
+
 Status open_context(const UcxOptions& options, UcpContext& context) {
     ucp_config_t* raw = nullptr;
     ucs_status_t status = ucp_config_read(nullptr, nullptr, &raw);
@@ -64,10 +80,7 @@ Status open_context(const UcxOptions& options, UcpContext& context) {
             return ucx_failure(status, fmt::format("setting UCX's {} to '{}'", name, value));
         }
     }
-    ucp_params_t parameters{};
-    parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-    parameters.features = UCP_FEATURE_AM;
-    parameters.name = "ucg";
+    const ucp_params_t parameters = context_parameters(options);
     ucp_context_h opened = nullptr;
     status = ucp_init(&parameters, config.get(), &opened);
     if (status != UCS_OK) {
@@ -75,6 +88,8 @@ Status open_context(const UcxOptions& options, UcpContext& context) {
                                    "this machine has?)");
     }
     context.reset(opened);
+    log(LogLevel::debug, "ucx: opened for {} processes, {} on a host (0: not known)",
+        options.estimated_num_eps, options.estimated_num_ppn);
     return {};
 }
 

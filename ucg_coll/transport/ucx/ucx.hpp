@@ -80,6 +80,12 @@ struct UcxOptions {
     /// message takes.
     std::uint32_t window_bytes = 320 << 10;
 
+    /// How many processes this one may exchange messages with, and how many share a host's
+    /// adapters; the same in all processes of the job. 0: not known, which UCX takes for 1. By them
+    /// UCX chooses transports; UCX_NUM_EPS and UCX_NUM_PPN win.
+    std::size_t estimated_num_eps = 0;
+    std::size_t estimated_num_ppn = 0;
+
     /// Do several threads use the worker and its transports?
     bool threads = false;
 
