@@ -72,10 +72,31 @@ std::unique_ptr<ShortLane> ShortLane::create(const UcpInventory& inventory,
         }
         uct_release_component_list(components);
     }
+    lane->keep_best(report);
     return lane;
 }
 
 ShortLane::~ShortLane() = default;
+
+/// Closes the interfaces that are not worth their cost, and has the others receive.
+void ShortLane::keep_best(std::vector<InterfaceInfo>& report) {
+    std::vector<LaneCandidate> candidates;
+    for (const Interface& each : interfaces_) {
+        candidates.push_back(each.candidate);
+    }
+    const std::vector<std::string> reasons = lanes_left_out(candidates, peers_);
+    for (std::size_t i = interfaces_.size(); i-- > 0;) {
+        if (!reasons[i].empty()) {
+            InterfaceInfo& info = report[interfaces_[i].info];
+            info.reason = reasons[i];
+            info.usable = false;
+            interfaces_.erase(interfaces_.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+    }
+    for (const Interface& each : interfaces_) {
+        uct_iface_progress_enable(each.handle.get(), UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    }
+}
 
 Status ShortLane::open_worker() {
     ucs_async_context_t* async = nullptr;
@@ -141,6 +162,7 @@ void ShortLane::open_domain(uct_component_h component, const char* name,
         info.transport = resources[i].tl_name;
         info.device = resources[i].dev_name;
         opened.component = component;
+        opened.info = report.size() - 1;
         info.reason = open_interface(domain, resources[i], opened);
         info.usable = info.reason.empty();
         if (opened.handle) {
@@ -185,7 +207,8 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
     opened.address.transport = resource.tl_name;
     opened.address.device = resource.dev_name;
     opened.shared_memory = resource.dev_type == UCT_DEVICE_TYPE_SHM;
-    opened.loopback = resource.dev_type == UCT_DEVICE_TYPE_NET && is_loopback(resource.dev_name);
+    opened.network = resource.dev_type == UCT_DEVICE_TYPE_NET;
+    opened.loopback = opened.network && is_loopback(resource.dev_name);
     std::string reason = prepare(opened);
     if (reason.empty() && puts_) {
         open_rings(domain, opened);
@@ -284,7 +307,13 @@ std::string ShortLane::prepare(Interface& opened) const {
         uct_iface_set_am_handler(handle, kLaneNotice, on_notice, &sink_, 0) != UCS_OK) {
         return "UCT takes no handler";
     }
-    uct_iface_progress_enable(handle, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    opened.candidate = {.transport = opened.address.transport,
+                        .device = opened.address.device,
+                        .network = opened.network,
+                        .latency_s = attributes.latency.c,
+                        .latency_per_peer_s = attributes.latency.m,
+                        .overhead_s = attributes.overhead,
+                        .endpoints_max = attributes.max_num_eps};
     return {};
 }
 
@@ -340,7 +369,7 @@ std::vector<ShortLane::Route> ShortLane::routes(const Place& here,
     const auto cost = [&](const Route& route) {
         const Interface& own = interfaces_[route.own];
         const bool same_name = own.address.device == peer.lanes[route.peer].device;
-        return std::pair(own.attributes.latency.c + own.attributes.overhead, same_name ? 0 : 1);
+        return std::pair(lane_cost(own.candidate, peers_), same_name ? 0 : 1);
     };
     std::stable_sort(found.begin(), found.end(),
                      [&](const Route& a, const Route& b) { return cost(a) < cost(b); });

@@ -24,6 +24,7 @@
 #include "ucg_coll/transport/ucx/address.hpp"
 #include "ucg_coll/transport/ucx/context.hpp"
 #include "ucg_coll/transport/ucx/handles.hpp"
+#include "ucg_coll/transport/ucx/lane_choice.hpp"
 #include "ucg_coll/transport/ucx/lines.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
 #include "ucg_coll/transport/ucx/wire.hpp"
@@ -51,7 +52,8 @@ class ShortLane {
         std::size_t peer = 0; ///< Index within ProcessAddress::lanes of the peer.
     };
 
-    /// Opens those interfaces that UCP uses too and that can serve the lane. `report` gets an entry
+    /// Opens those interfaces that UCP uses too and that can serve the lane, one for each adapter
+    /// (lane_choice.hpp). `report` gets an entry
     /// for each interface that UCP uses, which says what became of it. If none can, addresses() is
     /// empty.
     static std::unique_ptr<ShortLane> create(const UcpInventory& inventory,
@@ -129,6 +131,9 @@ class ShortLane {
         UctInterface handle;
         uct_iface_attr_t attributes;
         LaneAddress address;
+        LaneCandidate candidate;
+        std::size_t info = 0; ///< Index of its entry in the report.
+        bool network = false; ///< It is an adapter's.
         bool loopback = false;
         bool shared_memory = false;
         bool joins_endpoints = false;
@@ -140,8 +145,10 @@ class ShortLane {
 
     ShortLane(LaneSink& sink, const UcxOptions& options)
         : sink_(sink), overhead_us_max_(options.lane_overhead_us_max),
-          prefers_endpoints_(options.lane_prefers_endpoints), puts_(options.lane_puts) {}
+          prefers_endpoints_(options.lane_prefers_endpoints), puts_(options.lane_puts),
+          peers_(options.estimated_num_eps) {}
     Status open_worker();
+    void keep_best(std::vector<InterfaceInfo>& report);
     void open_component(uct_component_h component, const UcpInventory& inventory,
                         std::vector<InterfaceInfo>& report);
     void open_domain(uct_component_h component, const char* name, const UcpInventory& inventory,
@@ -158,6 +165,7 @@ class ShortLane {
     double overhead_us_max_;
     bool prefers_endpoints_;
     bool puts_;
+    std::size_t peers_; ///< 0: not known.
     AsyncContext async_;
     UctWorker worker_;
     std::vector<UctDomain> domains_;
