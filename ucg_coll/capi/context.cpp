@@ -488,6 +488,12 @@ unsigned Context::call_due_back() {
     }
 }
 
+/// Is UCX to be left out, unless a group in progress drives it? Collectives in progress on one host
+/// may end within a microsecond, and a look at sockets is a system call that takes as long.
+bool Context::rests_from_network(Busy busy) {
+    return busy == Busy::skip && !busy_.empty() && ++network_rests_ % kHostRest != 0;
+}
+
 unsigned Context::drive_groups(Busy busy, DueOperator& due) {
     std::unique_lock lock(groups_mutex_, std::defer_lock);
     if (busy == Busy::await) {
@@ -496,7 +502,7 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
         return 0;
     }
     unsigned events = 0;
-    bool at_network = ucx_ == nullptr;
+    bool at_network = ucx_ == nullptr || rests_from_network(busy);
     for (std::size_t i = 0; i < busy_.size();) {
         const Looked looked = busy_[i]->progress_by_any(busy, due);
         events += looked.events;

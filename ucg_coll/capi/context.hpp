@@ -406,6 +406,7 @@ class Context {
     unsigned drive_host(unsigned flags) {
         return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
     }
+    bool rests_from_network(Busy busy);
     unsigned drive_groups(Busy busy, DueOperator& due);
     unsigned call(const DueOperator& due);
     void collect_memory();
@@ -453,6 +454,7 @@ class Context {
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
     std::vector<Group*> busy_;   ///< Groups to be looked at, in no order.
+    unsigned network_rests_ = 0; ///< Counts calls of rests_from_network().
     CompletionQueue polled_ends_;
     CompletionQueue called_ends_;                ///< Ends that have a callback.
     std::atomic<std::size_t> callbacks_due_ = 0; ///< Length of called_ends_. Read under any lock.
