@@ -1,3 +1,5 @@
+#include <cstring>
+#include <malloc.h>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -133,6 +135,31 @@ TEST_CASE("ucx matching: early arrivals keep a copy of every size", "[ucx]") {
         pool.release(early);
         CHECK(early->large == nullptr);
     }
+}
+
+TEST_CASE("ucx matching: what a late rank held is freed when it is released", "[ucx]") {
+    constexpr std::size_t kMany = 100'000;
+    EarlyPool pool;
+    std::vector<Early*> held;
+    held.reserve(kMany);
+    const std::size_t before = ::mallinfo2().uordblks;
+    for (std::size_t i = 0; i < kMany; ++i) {
+        held.push_back(pool.hold(Envelope{}, &i, sizeof(i)));
+    }
+    REQUIRE(::mallinfo2().uordblks - before > kMany * sizeof(Early));
+    Early* const kept = held.back();
+    held.pop_back();
+    for (Early* const early : held) {
+        pool.release(early);
+    }
+    CHECK(::mallinfo2().uordblks - before < kMany * sizeof(Early) / 8);
+    std::size_t last = 0;
+    std::memcpy(&last, kept->data().data(), sizeof(last));
+    CHECK(last == kMany - 1);
+    for (Early*& early : held) { // Those that are kept serve again.
+        early = pool.hold(Envelope{}, &last, sizeof(last));
+    }
+    CHECK(pool.hold(Envelope{}, nullptr, 0)->bytes == 0);
 }
 
 TEST_CASE("ucx matching: what an eager message costs", "[ucx]") {

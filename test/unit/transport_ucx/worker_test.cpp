@@ -139,12 +139,16 @@ TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") 
 
 TEST_CASE("ucx worker: a peer that has left is forgotten, but not that it has left", "[ucx]") {
     const bool ends_first = GENERATE(true, false);
-    CAPTURE(ends_first);
+    const bool abandoned = GENERATE(true, false);
+    CAPTURE(ends_first, abandoned);
     std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
     const std::vector<PeerAddress> both = {std::string(workers[0]->address()),
                                            std::string(workers[1]->address())};
     Words words(workers);
     REQUIRE(words.exchange());
+    if (abandoned) {
+        words.ranks[0]->abandon();
+    }
     words.ranks[ends_first ? 0 : 1].reset();
     words.ranks[1].reset();
     const auto turns_until = [&](const auto& condition) {

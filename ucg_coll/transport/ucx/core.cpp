@@ -384,6 +384,10 @@ void Core::forget(Peer& peer) {
 /// may start and end other processes as long as it runs. Where UCX does not tell that a connection
 /// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
 void Core::forget_departed() {
+    groups_.forget_abandoned([](Peer& peer) {
+        peer.groups -= peer.left ? 1 : 0;
+        return peer.left;
+    });
     peers_.visit_departed([this](Peer& peer) {
         if (state_.running() && !connections_.hold(peer) && !parting_.is_flushing(peer) &&
             peers_.remember(peer)) {

@@ -11,8 +11,11 @@
 // may be called within UCX's callbacks: add() and discard_orphans() may not.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
+#include <vector>
 
 #include "ucg_coll/transport/ucx/early.hpp"
 #include "ucg_coll/transport/ucx/matching.hpp"
@@ -62,6 +65,24 @@ class GroupTable {
     /// To be called when such a group ends: what comes for it is answered for as long as there may
     /// be peers that have not heard of its end.
     void keep_peers(Group& group);
+    /// Calls `has_left` with each peer of groups that were abandoned and have ended. They forget
+    /// those for which it is true, and are forgotten when they have no others: nothing comes then.
+    template <typename HasLeft>
+    void forget_abandoned(HasLeft has_left) {
+        for (auto next = abandoned_.begin(); next != abandoned_.end();) {
+            std::vector<Member>& members = next->second.members;
+            std::size_t peers = members.empty() ? 1 : 0; // It has not ended.
+            for (Member& member : members) {
+                Peer* const peer = member.peer();
+                if (peer != nullptr && has_left(*peer)) {
+                    member = Member();
+                } else {
+                    peers += peer != nullptr ? 1 : 0;
+                }
+            }
+            next = peers == 0 ? abandoned_.erase(next) : std::next(next);
+        }
+    }
     /// Returns what is left of a group that was abandoned and has ended: its `self`, `ids` and
     /// `members`. Null if there is no such group. REQUIRES: find() does not have the id.
     const Group* find_abandoned(std::uint32_t id) const;

@@ -6,6 +6,7 @@ namespace ucg::transport::ucx {
 
 Early* EarlyPool::take() {
     if (Early* early = free_.pop()) {
+        --free_count_;
         return early;
     }
     all_.push_back(std::make_unique<Early>());
@@ -37,6 +38,18 @@ void EarlyPool::release(Early* early) {
     early->large.reset();
     early->rendezvous = nullptr;
     free_.push(*early);
+    if (++free_count_ >= 2 * kKept) {
+        shrink();
+    }
+}
+
+/// Frees what is unused beyond kKept records. Allocates nothing.
+void EarlyPool::shrink() {
+    while (free_count_ > kKept) {
+        free_.pop()->rendezvous = this; // Marks it.
+        --free_count_;
+    }
+    std::erase_if(all_, [this](const auto& each) { return each->rendezvous == this; });
 }
 
 } // namespace ucg::transport::ucx

@@ -43,7 +43,7 @@ Peer& Peers::introduce(ProcessAddress address) {
 }
 
 void Peers::note_departed(const Peer& peer) {
-    have_departed_ = have_departed_ || (peer.groups == 0 && peer.left && peer.endpoint == nullptr);
+    have_departed_ = have_departed_ || (peer.left && peer.endpoint == nullptr);
 }
 
 bool Peers::remember(const Peer& peer) {

@@ -47,7 +47,8 @@ class Peers {
         }
     }
 
-    /// To be called where the peer may have become one that visit_departed() visits.
+    /// To be called where the peer may have become one that visit_departed() visits, or would visit
+    /// if no group had it.
     void note_departed(const Peer& peer);
     /// Has a peer been noted since visit_departed() was last called?
     bool have_departed() const { return have_departed_; }
