@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Runs real programs from the distribution with UCG taking their collectives: HPC Challenge and the
-melt of LAMMPS. Their own checks must hold, LAMMPS must compute what it computes with Open MPI's own
-collectives, UCG's counters must show that it served them, and nothing may be left behind.
+"""Runs real programs from the distribution with UCG taking their collectives: HPC Challenge, the
+melt of LAMMPS, and OpenCoarrays' own tests, which are Fortran's coarrays over MPI. Their own checks
+must hold, LAMMPS must compute what it computes with Open MPI's own collectives, UCG's counters must
+show that it served them, and nothing may be left behind.
 
 usage: programs.py COMPONENT-FOLDER RANKS...
        programs.py COMPONENT-FOLDER --hosts HOSTS RANKS     on virtual hosts (tools/vcluster)
 """
 
+import glob
 import os
 import re
 import shutil
@@ -18,6 +20,9 @@ import mpirun
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VCLUSTER = os.path.join(HERE, "..", "..", "tools", "vcluster")
+# These reduce by Fortran's own functions and derived types, inside windows, and by teams.
+COARRAYS = ["co_sum_test", "co_broadcast_derived_type_test", "co_reduce_res_im",
+            "co_reduce_string", "sync_team"]
 MELT = """
 units lj
 atom_style atomic
@@ -44,8 +49,8 @@ class Runner:
         self.launcher = mpirun.Launcher(folder)
         self.hosts = hosts
 
-    def run(self, ranks, program, folder, with_ucg):
-        mca = {"coll_ucg_verbose": "1"} if with_ucg else {"coll": "^ucg"}
+    def run(self, ranks, program, folder, with_ucg, **parameters):
+        mca = {"coll_ucg_verbose": "1", **parameters} if with_ucg else {"coll": "^ucg"}
         command = self.launcher.command("--wdir", folder, "-n", str(ranks))
         for name, value in mca.items():
             command += ["--mca", name, value]
@@ -131,6 +136,20 @@ def check_hpcc(checks, runner, ranks, folder):
     check_served(checks, job, what, ["allreduce", "bcast", "barrier", "alltoall"])
 
 
+def check_coarrays(checks, runner, ranks, folder):
+    """Each program says itself whether it has passed. They need four images, sync_team eight. Over
+    TCP they cannot run: Open MPI 4.1 has no windows there at MPI_THREAD_MULTIPLE."""
+    for name in COARRAYS:
+        found = glob.glob(f"/usr/lib/*/open-coarrays/openmpi/bin/OpenCoarrays-*-tests/{name}")
+        if runner.hosts > 1 or ranks < (8 if name == "sync_team" else 4) or not found:
+            continue
+        job = runner.run(ranks, [found[0]], folder, with_ucg=True, coll_ucg_setup_after="0")
+        what = f"coarrays: {name}, {ranks} ranks"
+        if checks.expect(job.status == 0 and "Test passed." in job.output,
+                         f"{what}: {job.output}"):
+            check_served(checks, job, what, ["allreduce", "barrier", "bcast"])
+
+
 def main():
     folder, arguments = sys.argv[1], sys.argv[2:]
     hosts = 1
@@ -151,6 +170,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="ucg-programs-") as scratch:
             check_lammps(checks, runner, ranks, scratch)
             check_hpcc(checks, runner, ranks, scratch)
+            check_coarrays(checks, runner, ranks, scratch)
     left = mpirun.left_in_shared_memory(before)
     checks.expect(not left, f"left in /dev/shm: {sorted(left)}")
     alive = mpirun.processes(marker) - {os.getpid()}
