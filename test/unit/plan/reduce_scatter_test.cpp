@@ -1,6 +1,7 @@
 #include "test/support/catch.hpp"
 #include "test/unit/plan/blocks.hpp"
 #include "test/unit/plan/proof.hpp"
+#include "ucg_coll/plan/messages/block_best.hpp"
 
 namespace ucg::plan::test {
 namespace {
@@ -106,6 +107,22 @@ TEST_CASE("plan: a reduction in rank order and a scatter cost no less than reduc
                             bytes * static_cast<std::uint64_t>(count)) +
                       chosen_ns(facts, sample, Collective::scatter, bytes));
         }
+    }
+}
+
+TEST_CASE("plan: leaders of many hosts keep rank order by a reduction and a scatter",
+          "[plan][proof]") {
+    constexpr Rank kHosts = 96;
+    const topo::Placement placement = topo::Placement::regular(kHosts, 2);
+    const Facts facts{placement, cost::default_profile()};
+    const ReduceScatterChoice choice =
+        reduce_scatter_choice(leader_link(facts), kHosts, 16 * kHosts, 16, {8, false});
+    CHECK(choice.piece == ReduceScatterChoice::Piece::reduce_then_scatter);
+    for (const bool in_place : {false, true}) {
+        const Case sample{Collective::reduce_scatter_block, 2 * kHosts, 0, 8, 8, in_place, false};
+        const Status proved = prove(facts, "two_level", sample);
+        INFO(proved.message());
+        CHECK(proved.ok());
     }
 }
 
