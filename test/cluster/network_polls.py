@@ -29,7 +29,7 @@ def main(folder, program):
     looks = [float(each) for each in LOOKS.findall(job.output)]
     checks.expect(job.status == 0 and len(looks) == 2,
                   f"status {job.status}:\n{job.output[-3000:]}")
-    checks.expect(all(0 < each < 0.3 for each in looks),
+    checks.expect(all(0 < each < 0.2 for each in looks),
                   f"looks at the network for each test: {looks}")
     estimates = ESTIMATE.findall(job.output)
     checks.expect(estimates == ["4"] * 4, f"UCX was told of {estimates} processes, not of 4")
