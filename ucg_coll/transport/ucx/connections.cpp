@@ -103,7 +103,7 @@ bool Connections::put_off(Peer& peer, ucs_status_t status, Clock::time_point beg
         refusal.owed.push_back({Control::start_over, 0, {}});
         log(LogLevel::warn,
             "ucx: connecting to a peer: {}; it is tried again for {} s (timeout), and {} times at "
-            "least",
+            "least, unless tries take as long",
             ucs_status_string(status), limit.count() / 1000, kTriesMin - 1);
     }
     ++refusal.tries;

@@ -51,7 +51,7 @@ struct Refusal {
     Clock::time_point give_up;
     Clock::duration spent_before{};      ///< What refused tries had taken before, of all peers.
     unsigned tries = 0;                  ///< Those that were refused.
-    bool told = false;                   ///< The log has it.
+    bool told = false;                   ///< A try was refused: the log has it, and `owed`.
     std::chrono::milliseconds pause{10}; ///< From the next try to the one after it; doubles.
     std::vector<ControlMessage> owed;    ///< To be sent first when the connection is there.
 };
