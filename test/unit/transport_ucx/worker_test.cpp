@@ -2,11 +2,28 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <string>
 #include <utility>
 
+#include <ucp/api/ucp.h>
+
 #include "test/support/catch.hpp"
 #include "ucg_coll/transport/ucx/ucx.hpp"
+
+namespace {
+
+unsigned releases_later = 0; ///< By so much UCX says that it is later than it is.
+
+} // namespace
+
+/// Replaces UCX's function.
+extern "C" void ucp_get_version(unsigned* major, unsigned* minor, unsigned* release) {
+    static const auto next =
+        reinterpret_cast<decltype(&::ucp_get_version)>(::dlsym(RTLD_NEXT, "ucp_get_version"));
+    next(major, minor, release);
+    *minor += releases_later;
+}
 
 using namespace ucg;
 using namespace ucg::transport;
@@ -135,6 +152,18 @@ TEST_CASE("ucx worker: no short lane where messages are system calls", "[ucx]") 
     REQUIRE(worker->interfaces().size() == 1);
     CHECK_FALSE(worker->interfaces()[0].usable);
     CHECK(worker->describe().find("tcp/lo: a message costs") != std::string::npos);
+}
+
+TEST_CASE("ucx worker: no short lane by a UCX that the library was not compiled for", "[ucx]") {
+    releases_later = 1;
+    const std::unique_ptr<UcxWorker> workers[] = {make_worker(), make_worker()};
+    CHECK(workers[0]->interfaces().empty());
+    CHECK(workers[0]->describe().find("compiled for another release") != std::string::npos);
+    releases_later = 0;
+    Words words(workers);
+    CHECK(words.exchange()); // UCP carries everything.
+    words.end();
+    close_both(workers);
 }
 
 TEST_CASE("ucx worker: a peer that has left is forgotten, but not that it has left", "[ucx]") {

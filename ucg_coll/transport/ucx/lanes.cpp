@@ -19,10 +19,21 @@ const char* text(LaneState state) {
     return "";
 }
 
+/// Is this the UCX that the library was compiled for? UCP serves programs compiled for earlier
+/// releases. UCT does not: its structures and tables of functions, which its headers use, change
+/// from one to the next, and all have one name (libuct.so.0).
+bool has_compiled_uct() {
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned release = 0;
+    ucp_get_version(&major, &minor, &release);
+    return major == UCP_API_MAJOR && minor == UCP_API_MINOR;
+}
+
 } // namespace
 
 void Lanes::open(const UcpInventory& inventory, LaneSink& sink) {
-    if (!setup_.options.short_lane) {
+    if (!setup_.options.short_lane || !has_compiled_uct()) {
         return;
     }
     short_lane_ = ShortLane::create(inventory, setup_.options, sink, interfaces_);
@@ -38,8 +49,10 @@ std::vector<LaneAddress> Lanes::addresses() const {
 std::string Lanes::describe() const {
     std::string out;
     if (!short_lane_) {
-        out += fmt::format("short lane: off ({})\n",
-                           setup_.options.short_lane ? "no interface is able" : "not asked for");
+        out += fmt::format("short lane: off ({})\n", !setup_.options.short_lane ? "not asked for"
+                                                     : !has_compiled_uct()
+                                                         ? "compiled for another release of UCX"
+                                                         : "no interface is able");
     }
     for (const InterfaceInfo& info : interfaces_) {
         out += fmt::format("short lane {}/{}: {}", info.transport, info.device,
