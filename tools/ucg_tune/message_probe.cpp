@@ -297,6 +297,7 @@ class CopyProbe {
 
     void learn_flag_slots() {
         std::vector<TimesByLength> depths;
+        depths.reserve(kFlagSlotDepths.size());
         for (const std::uint32_t depth : kFlagSlotDepths) {
             depths.push_back(times_of(flag_slots(depth), kShareUses));
         }
