@@ -276,8 +276,17 @@ MessageUse message_use(Collective collective, Rank rank_count) {
     case Collective::gatherv:
     case Collective::scatter:
     case Collective::scatterv: return MessageUse::one_way;
-    default: return MessageUse::exchanged;
+    case Collective::barrier:
+    case Collective::allreduce:
+    case Collective::allgather:
+    case Collective::allgatherv:
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block:
+    case Collective::neighbor_alltoallv: return MessageUse::exchanged;
     }
+    return MessageUse::exchanged;
 }
 
 bool has_in_place(Collective collective) {
