@@ -101,7 +101,8 @@ struct CopyModel {
     std::uint64_t oversubscribed_cma_bytes_min = 16 << 10;
     std::uint64_t oversubscribed_combined_bytes_min = 0;
     std::uint64_t oversubscribed_ring_bytes = 256 << 10;
-    bool measured = false; ///< Whether mapped_bytes_min, ring_bytes and CmaModel::bytes_min were.
+    /// Whether those without `oversubscribed`, and the lengths of CmaModel, were measured.
+    bool measured = false;
     bool oversubscribed_measured = false; ///< Whether the others were.
 
     bool operator==(const CopyModel&) const = default;
