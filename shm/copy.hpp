@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "ucg_coll/base/base.hpp"
+
 namespace ucg::shm {
 
 /// Copies at most 48 bytes without a call: two moves that may overlap cover each size class.
@@ -46,6 +48,45 @@ inline void prefetch_for_write(const void* address) {
     asm volatile("prefetchw (%0)" : : "r"(address));
 #else
     __builtin_prefetch(address, 1);
+#endif
+}
+
+/// Fetches the lines of `bytes` bytes to be written. A sender that has sent something calls it for
+/// the buffer that it writes next, whose lines a receiver's cache has: they come while the sender
+/// waits or its caller computes, instead of one after the other with the stores. Two ranks of two
+/// Sapphire Rapids cores that exchange 2 or 4 KiB again and again then take 0.6 to 0.75 of the
+/// time.
+inline void prefetch_for_write(const std::byte* lines, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += kCacheLine) {
+        prefetch_for_write(lines + i);
+    }
+}
+
+/// Fetches lines that another core has written, if they are few, so that all are on their way
+/// before the copy of the first ends. Of more than 2 KiB the processor's own prefetchers bring the
+/// rest sooner (Sapphire Rapids, 4 KiB from the other core: 0.75 us, and 0.84 with this).
+inline void prefetch_short_read(const std::byte* lines, std::size_t bytes) {
+    constexpr std::size_t kShort = 2048;
+    if (bytes > kShort) {
+        return;
+    }
+    for (std::size_t i = 0; i < bytes; i += kCacheLine) {
+        __builtin_prefetch(lines + i);
+    }
+}
+
+/// Moves the lines of `bytes` bytes that were just written from this core's caches to one that
+/// other cores share, from where these read them sooner, if the processor can (CLDEMOTE). `lines`
+/// is aligned to a cache line.
+inline void demote(const std::byte* lines, std::size_t bytes) {
+#if defined(__x86_64__)
+    for (std::size_t i = 0; i < bytes; i += kCacheLine) {
+        // Written as bytes for assemblers that do not know it. Other processors do nothing.
+        asm volatile(".byte 0x0f, 0x1c, 0x00" : : "a"(lines + i) : "memory");
+    }
+#else
+    static_cast<void>(lines);
+    static_cast<void>(bytes);
 #endif
 }
 

@@ -188,7 +188,7 @@ class FlagSlotWriter {
         if (bytes <= backed) {
             return true;
         }
-        std::byte* const buffer = buffers_ + index * slot_bytes_;
+        std::byte* const buffer = this->buffer(sequence);
         if (!back(buffer, bytes)) {
             return false;
         }
@@ -199,10 +199,11 @@ class FlagSlotWriter {
         return true;
     }
 
-    /// Shares `data` under that sequence number; `stamp` is kept with it. REQUIRES:
-    /// has_room(sequence), bytes <= slot_bytes, prepare(sequence, bytes) returned true.
+    /// Shares `data` under that sequence number; `stamp` is kept with it. `waits` says that the
+    /// owner then waits for what its peers share. REQUIRES: has_room(sequence), bytes <=
+    /// slot_bytes, prepare(sequence, bytes) returned true.
     void write(std::uint64_t sequence, std::uint64_t stamp, const std::byte* data,
-               std::uint64_t bytes) {
+               std::uint64_t bytes, bool waits) {
         FlagSlot& slot = lines_.slot(sequence, rank_);
         if (sequence < lines_.depth()) {
             map_around(&slot);
@@ -210,14 +211,20 @@ class FlagSlotWriter {
         if (bytes <= kFlagSlotInlineBytes) {
             copy_short(slot.payload.data(), data, bytes);
         } else {
-            std::byte* const buffer = buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_;
+            std::byte* const buffer = this->buffer(sequence);
             if (bytes < kPacedBytesMin) {
                 copy_bytes(buffer, data, bytes);
+                if (waits && bytes <= kDemotedBytesMax) {
+                    demote(buffer, bytes);
+                }
             } else {
                 copy_at_pace(pace_, buffer, data, bytes);
             }
         }
         publish_sequence(slot, sequence, stamp, bytes);
+        if (bytes > kFlagSlotInlineBytes) {
+            prefetch_for_write(this->buffer(sequence + 1), bytes);
+        }
     }
 
     /// Returns whether it is known without a look at peers that nothing holds up this share,
@@ -262,7 +269,15 @@ class FlagSlotWriter {
     /// Copies before the ways of copying are compared first, at least, and four times as many as
     /// there are buffers: all have their pages then.
     static constexpr std::uint32_t kFirstComparison = 256;
+    /// Shares of at most this length are demoted, if their owner waits: two ranks of two Sapphire
+    /// Rapids cores then exchange 64 bytes to 1 KiB in 0.7 to 0.85 of the time. Longer ones gain
+    /// nothing, and an owner that goes on to write the next one loses (1 KiB: 1.4 times as long).
+    static constexpr std::uint64_t kDemotedBytesMax = 1024;
     static constexpr std::uint64_t kPageLeast = 4096; ///< Bytes of the shortest page there is.
+
+    std::byte* buffer(std::uint64_t sequence) const {
+        return buffers_ + (sequence & (lines_.depth() - 1)) * slot_bytes_;
+    }
 
     bool fits(std::uint64_t sequence, std::uint64_t done) const {
         return sequence < done + lines_.depth();

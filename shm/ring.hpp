@@ -260,6 +260,9 @@ class RingSender {
             slot.set_place(place()); // Not before: the receiver polls the line meanwhile.
         }
         publish(slot, tag, message_bytes | cut_, slots_of(shape_, length));
+        if (message_bytes <= kWholeBytes && length > kInlineBytes) {
+            prefetch_for_write(buffers_ + shape_.buffer_offset(place(), length), length);
+        }
         if (message_bytes >= timed_bytes_min_ && moved + length == message_bytes) {
             time_credit(message_bytes);
         }
@@ -524,7 +527,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             return {};
         }
-        return {buffers_ + shape_.buffer_offset(slot.place(), length), length};
+        return {buffer(slot, length), length};
     }
 
     /// Frees the slots of the next fragment, which has that length and has been read. REQUIRES:
@@ -539,7 +542,7 @@ class RingReceiver {
         if (length <= kInlineBytes) {
             copy_short(data + moved, slot.payload.data(), length);
         } else {
-            copy_bytes(data + moved, buffers_ + shape_.buffer_offset(slot.place(), length), length);
+            copy_bytes(data + moved, buffer(slot, length), length);
         }
         release(slots_of(shape_, length));
         return length;
@@ -554,6 +557,11 @@ class RingReceiver {
     }
     std::atomic<std::uint64_t>& marks(const ReadLater& message) {
         return fin_->remembered[message.mark / RingFin::kMarkBits];
+    }
+    const std::byte* buffer(const RingSlot& slot, std::uint64_t length) const {
+        const std::byte* const buffer = buffers_ + shape_.buffer_offset(slot.place(), length);
+        prefetch_short_read(buffer, length);
+        return buffer;
     }
     std::uint64_t next_bytes(const RingSlot& slot, std::uint64_t moved) const {
         return fragment_bytes(shape_, received_, slot.bytes & ~kMessageFlags, moved,

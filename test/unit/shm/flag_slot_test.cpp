@@ -69,7 +69,8 @@ TEST_CASE("shm/flag_slot: shares of every length are read, around the flag slot"
         const FlagSlotReader& reader = flag_slots.readers[sequence % 3];
         REQUIRE(writer.has_room(sequence));
         CHECK_FALSE(reader.holds(sequence));
-        writer.write(sequence, sequence + 5, data.data(), data.size());
+        const bool waits = sequence % 2 != 0;
+        writer.write(sequence, sequence + 5, data.data(), data.size(), waits);
         REQUIRE(reader.holds(sequence));
         CHECK_FALSE(reader.holds(sequence + 4));
         CHECK(reader.stamp(sequence) == sequence + 5);
@@ -112,7 +113,7 @@ TEST_CASE("shm/flag_slot: every byte of a share has a page, wherever in a page t
 TEST_CASE("shm/flag_slot: nothing is shared as a null pointer of no bytes", "[shm]") {
     FlagSlots flag_slots({2, 2, 64});
     REQUIRE(flag_slots.writers[0].has_room(0));
-    flag_slots.writers[0].write(0, 1, nullptr, 0);
+    flag_slots.writers[0].write(0, 1, nullptr, 0, false);
     CHECK(flag_slots.readers[0].holds(0));
     CHECK(flag_slots.readers[0].bytes(0) == 0);
 }
@@ -122,7 +123,7 @@ TEST_CASE("shm/flag_slot: sequence numbers may be shared in any order, and left 
     const auto data = share_of(2, 0, 0, kFlagSlotInlineBytes);
     for (const std::uint64_t sequence : {3U, 0U, 1U}) {
         REQUIRE(flag_slots.writers[0].has_room(sequence));
-        flag_slots.writers[0].write(sequence, sequence, data.data(), data.size());
+        flag_slots.writers[0].write(sequence, sequence, data.data(), data.size(), false);
     }
     CHECK(flag_slots.readers[0].holds(0));
     CHECK(flag_slots.readers[0].holds(1));
@@ -130,7 +131,7 @@ TEST_CASE("shm/flag_slot: sequence numbers may be shared in any order, and left 
     CHECK(flag_slots.readers[0].holds(3));
     CHECK(flag_slots.writers[1].finish(4));
     CHECK(flag_slots.writers[0].has_room(6));
-    flag_slots.writers[0].write(6, 6, data.data(), data.size());
+    flag_slots.writers[0].write(6, 6, data.data(), data.size(), false);
     CHECK(flag_slots.readers[0].holds(6));
     CHECK_FALSE(flag_slots.readers[0].holds(5));
 }
@@ -172,7 +173,7 @@ TEST_CASE("shm/flag_slot: who is done says so every quarter of the flag slot", "
 TEST_CASE("shm/flag_slot: stamps from a sequence number on are those of no earlier one", "[shm]") {
     FlagSlots flag_slots({2, 4, 64});
     for (std::uint64_t sequence = 0; sequence < 3; ++sequence) {
-        flag_slots.writers[0].write(sequence, 10 + sequence, nullptr, 0);
+        flag_slots.writers[0].write(sequence, 10 + sequence, nullptr, 0, false);
     }
     const std::uint64_t first = GENERATE(0U, 1U, 2U, 3U);
     std::vector<std::uint64_t> seen;
@@ -235,7 +236,7 @@ struct Rank {
         FlagSlotWriter& writer = flag_slots.writers[self];
         if (!open.shared && writer.has_room(open.sequence)) {
             const auto data = share_of(seed, open.sequence, self, bytes_max);
-            writer.write(open.sequence, open.sequence * 3, data.data(), data.size());
+            writer.write(open.sequence, open.sequence * 3, data.data(), data.size(), false);
             open.shared = true;
         }
     }

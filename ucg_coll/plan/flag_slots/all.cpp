@@ -66,8 +66,9 @@ graph::Schedule build_allgather(const Facts& facts, const graph::Request& reques
 }
 
 double alltoall_ns(const Facts& facts, const graph::Request& request) {
-    const std::uint64_t all = request.bytes * static_cast<std::uint64_t>(request.rank_count);
-    return all_flag_slots_ns(facts, use_of(request, all, request.bytes),
+    const std::uint64_t shared_bytes =
+        request.bytes * static_cast<std::uint64_t>(shared_blocks_max(request.rank_count));
+    return all_flag_slots_ns(facts, use_of(request, shared_bytes, request.bytes),
                              landing_ns(facts, request.rank_count, request.bytes));
 }
 
@@ -76,15 +77,15 @@ graph::Schedule build_alltoall(const Facts& facts, const graph::Request& request
     Builder builder(request, rank, kAlltoallFlagSlots.name);
     builder.flag_slots();
     const BlockMap target = output_blocks(builder, request);
-    const std::uint64_t all = request.bytes * static_cast<std::uint64_t>(request.rank_count);
-    if (request.in_place) {
-        builder.share(builder.output(0, all));
-    } else {
-        builder.share(builder.input(0, all));
-        builder.copy(input_blocks(builder, request).block(rank), target.block(rank));
+    const BlockMap source = request.in_place ? target : input_blocks(builder, request);
+    const SharedBlocks shared = shared_blocks(rank, request.rank_count);
+    builder.share(packed(builder, source.runs(shared.first, shared.count)));
+    if (!request.in_place) {
+        builder.copy(source.block(rank), target.block(rank));
     }
-    const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(rank);
     for_each_peer(request, rank, [&](Rank peer) {
+        const Rank before = rank - shared_blocks(peer, request.rank_count).first;
+        const std::uint64_t offset = request.bytes * static_cast<std::uint64_t>(before);
         builder.copy(Builder::flag_slot(peer, offset, request.bytes), target.block(peer));
     });
     return builder.finish();
@@ -122,7 +123,7 @@ const Algorithm kAllgathervFlagSlots = {
 const Algorithm kAlltoallFlagSlots = {
     .name = "flag_slots",
     .collective = graph::Collective::alltoall,
-    .summary = "each rank writes all its blocks at once, of which every peer reads its own",
+    .summary = "each rank writes its peers' blocks at once, of which every peer reads its own",
     .cost_ns = alltoall_ns,
     .build = build_alltoall,
     .needs = kBlocksNeeds,

@@ -73,6 +73,13 @@ double all_flag_slots_ns(const Facts& facts, const FlagSlotUse& use, double comb
         [&](const Work& work) { return flag_slots_work_ns(facts, work, use) + combine_ns; });
 }
 
+SharedBlocks shared_blocks(Rank rank, Rank count) {
+    if (count > 1 && rank == 0) {
+        return {1, count - 1};
+    }
+    return {0, count > 1 && rank == count - 1 ? count - 1 : count};
+}
+
 double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes) {
     const Link link = host_link(facts);
     const double copy_ns = link.copy_ns(block_bytes);

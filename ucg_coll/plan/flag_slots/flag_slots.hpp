@@ -35,10 +35,22 @@ inline constexpr Need kVectorTaken = {kTaken,
                                       [](const Facts& facts, const graph::Request& request) {
                                           return flag_slot_takes(facts, request.bytes);
                                       }};
-/// The need that a flag slot holds a block for each rank.
+/// The blocks that a rank shares of which each other rank reads one: all but its own if that is the
+/// first or the last one, so that the others lie in one piece; else all.
+struct SharedBlocks {
+    Rank first = 0;
+    Rank count = 0;
+};
+SharedBlocks shared_blocks(Rank rank, Rank count);
+/// Returns the most blocks that any of `count` ranks shares so.
+inline Rank shared_blocks_max(Rank count) {
+    return count == 2 ? 1 : count;
+}
+
+/// The need that a flag slot holds a block for each rank that another one reads.
 inline constexpr Need kBlocksTaken = {
     kTaken, [](const Facts& facts, const graph::Request& request) {
-        const auto count = static_cast<std::uint64_t>(request.rank_count);
+        const auto count = static_cast<std::uint64_t>(shared_blocks_max(request.rank_count));
         return facts.shared.flag_slot_bytes == 0 ||
                request.bytes <= facts.shared.flag_slot_bytes / count;
     }};

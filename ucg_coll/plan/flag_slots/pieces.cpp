@@ -71,16 +71,9 @@ void gather_by_flag_slots(Builder& builder, const Team& team, Rank root, Slice o
     });
 }
 
-SharedBlocks scattered_by_flag_slots(Rank root, Rank count) {
-    if (count > 1 && root == 0) {
-        return {1, count - 1};
-    }
-    return {0, count > 1 && root == count - 1 ? count - 1 : count};
-}
-
 void scatter_by_flag_slots(Builder& builder, const Team& team, Rank root, const BlockMap& source,
                            Slice own) {
-    const SharedBlocks shared = scattered_by_flag_slots(root, team.size());
+    const SharedBlocks shared = shared_blocks(root, team.size());
     if (team.index() != root) {
         const std::uint64_t offset = source.run_bytes(shared.first, team.index() - shared.first);
         builder.copy(Builder::flag_slot(team.rank(root), offset, own.length), own);

@@ -25,13 +25,6 @@ void bcast_by_flag_slots(graph::Builder& builder, const Team& team, Rank root, g
 /// and may be `source`.
 void reduce_by_flag_slots(graph::Builder& builder, const Team& team, Rank root, graph::Slice source,
                           graph::Slice target);
-/// The blocks that the root of a scatter shares: all but its own if that is the first or the last
-/// one, so that the others lie in one piece; else all.
-struct SharedBlocks {
-    Rank first = 0;
-    Rank count = 0;
-};
-SharedBlocks scattered_by_flag_slots(Rank root, Rank count);
 /// Like gather_linear() and scatter_binomial().
 void gather_by_flag_slots(graph::Builder& builder, const Team& team, Rank root, graph::Slice own,
                           const BlockMap& target);

@@ -42,14 +42,21 @@ graph::Schedule build_allreduce(const Facts& facts, const graph::Request& reques
     return builder.finish();
 }
 
+/// Returns the most bytes that any rank shares.
+std::uint64_t reduce_scatter_shared_bytes(const graph::Request& request) {
+    return shared_blocks_max(request.rank_count) < request.rank_count ? longest_block(request)
+                                                                      : all_blocks(request);
+}
+
 constexpr std::array kReduceScatterNeeds = {
     kOneHost, kFlagSlots, Need{kTaken, [](const Facts& facts, const graph::Request& request) {
-                                   return flag_slot_takes(facts, all_blocks(request));
+                                   return flag_slot_takes(facts,
+                                                          reduce_scatter_shared_bytes(request));
                                }}};
 
 double reduce_scatter_ns(const Facts& facts, const graph::Request& request) {
-    return reading_all_ns(facts, request, all_blocks(request), longest_block(request),
-                          request.rank_count);
+    return reading_all_ns(facts, request, reduce_scatter_shared_bytes(request),
+                          longest_block(request), request.rank_count);
 }
 
 graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& request, Rank rank) {
@@ -57,11 +64,18 @@ graph::Schedule build_reduce_scatter(const Facts& facts, const graph::Request& r
     Builder builder(request, rank, kReduceScatterFlagSlots.name);
     builder.flag_slots();
     const BlockMap source = reduce_scatter_source(builder, request);
-    const std::uint64_t all = all_blocks(request);
-    builder.share(request.in_place ? builder.output(0, all) : builder.input(0, all));
+    const SharedBlocks shared = shared_blocks(rank, request.rank_count);
+    builder.share(packed(builder, source.runs(shared.first, shared.count)));
     const Slice own = source.block(rank);
-    reduce_to_result(builder, in_rank_order(builder, 0, request.rank_count, own.offset, own),
-                     reduce_scatter_target(builder, request));
+    std::vector<Slice> operands;
+    for (Rank peer = 0; peer < request.rank_count; ++peer) {
+        const Rank first = shared_blocks(peer, request.rank_count).first;
+        operands.push_back(
+            peer == rank
+                ? own
+                : Builder::flag_slot(peer, source.run_bytes(first, rank - first), own.length));
+    }
+    reduce_to_result(builder, operands, reduce_scatter_target(builder, request));
     return builder.finish();
 }
 
@@ -114,7 +128,7 @@ const Algorithm kAllreduceFlagSlots = {
 const Algorithm kReduceScatterFlagSlots = {
     .name = "flag_slots",
     .collective = graph::Collective::reduce_scatter,
-    .summary = "each rank writes its vector once, and combines its block of all of them",
+    .summary = "each rank writes its peers' blocks once, and combines its own of all of them",
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter,
     .needs = kReduceScatterNeeds,
@@ -123,7 +137,7 @@ const Algorithm kReduceScatterFlagSlots = {
 const Algorithm kReduceScatterBlockFlagSlots = {
     .name = "flag_slots",
     .collective = graph::Collective::reduce_scatter_block,
-    .summary = "each rank writes its vector once, and combines its block of all of them",
+    .summary = "each rank writes its peers' blocks once, and combines its own of all of them",
     .cost_ns = reduce_scatter_ns,
     .build = build_reduce_scatter,
     .needs = kReduceScatterNeeds,

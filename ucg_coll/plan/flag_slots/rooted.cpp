@@ -114,7 +114,7 @@ std::uint64_t all_of(const graph::Request& request) {
 }
 
 Rank scattered_blocks(const graph::Request& request) {
-    return scattered_by_flag_slots(request.root, request.rank_count).count;
+    return shared_blocks(request.root, request.rank_count).count;
 }
 
 double scatter_ns(const Facts& facts, const graph::Request& request) {

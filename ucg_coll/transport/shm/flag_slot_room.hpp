@@ -43,13 +43,14 @@ class FlagSlotRoom {
         bells_.push_back(&bell);
     }
 
-    /// FlagSlots::share(). Wakes peers that sleep.
-    bool share(const FlagSlotSequence& sequence, const std::byte* data, std::uint64_t bytes) {
+    /// FlagSlots::share(). Wakes peers that sleep. `waits` as in FlagSlotWriter::write().
+    bool share(const FlagSlotSequence& sequence, const std::byte* data, std::uint64_t bytes,
+               bool waits) {
         waits_for_room_ = !writer_.has_room(sequence.sequence);
         if (waits_for_room_ || (!writer_.prepared(bytes) && !prepare(sequence, bytes))) {
             return false;
         }
-        writer_.write(sequence.sequence, stamp_of(sequence), data, bytes);
+        writer_.write(sequence.sequence, stamp_of(sequence), data, bytes, waits);
         ring(shm::Awaits::message);
         return true;
     }
@@ -71,6 +72,7 @@ class FlagSlotRoom {
             }
             if (slot.bytes > shm::kFlagSlotInlineBytes) {
                 places[seen] = reader(index).data(sequence.sequence);
+                shm::prefetch_short_read(places[seen], reads[seen].bytes);
             } else {
                 places[seen] = slot.payload.data();
                 __builtin_prefetch(&ahead[index]);

@@ -418,7 +418,8 @@ bool ShmTransport::refused(const FlagSlotSequence& sequence) {
 /// Does exchange() where the share may have to wait, or is long.
 std::size_t ShmTransport::exchange_slowly(const FlagSlotExchange& exchange) {
     ShmTransport::finish(exchange.sequence.sequence);
-    if (!ShmTransport::share(exchange.sequence, exchange.data, exchange.bytes)) {
+    const bool waits = !exchange.reads.empty();
+    if (!share(exchange.sequence, exchange.data, exchange.bytes, waits)) {
         return kNotShared;
     }
     flag_slots_->look_for(exchange, [this](Rank rank) { return index_of(rank); });

@@ -195,7 +195,7 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     bool share(const FlagSlotSequence& sequence, const std::byte* data,
                std::uint64_t bytes) override {
         UCG_DEBUG_ASSERT(bytes <= bytes_max());
-        return (!abandoned_ && flag_slots_->share(sequence, data, bytes)) || refused(sequence);
+        return share(sequence, data, bytes, false);
     }
     std::size_t poll(const FlagSlotSequence& sequence, std::span<const FlagSlotRead> reads,
                      const std::byte** places) override {
@@ -336,6 +336,11 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     std::uint64_t place_of(const SharedBuffer& buffer) const;
     bool received(std::uint32_t peer_index, unsigned& moved);
     bool flush(unsigned& moved);
+    bool share(const FlagSlotSequence& sequence, const std::byte* data, std::uint64_t bytes,
+               bool waits) {
+        return (!abandoned_ && flag_slots_->share(sequence, data, bytes, waits)) ||
+               refused(sequence);
+    }
     bool refused(const FlagSlotSequence& sequence);
     [[gnu::noinline]] std::size_t exchange_slowly(const FlagSlotExchange& exchange);
     [[gnu::noinline]] std::size_t look_again(const FlagSlotExchange& exchange);
