@@ -88,6 +88,9 @@ struct alignas(2 * kCacheLine) RingFin {
     /// The most messages that can await their FIN at a time.
     static constexpr std::size_t kMarks = 14 * kMarkBits;
 
+    /// With kTakenSlowly: the kernel's copies out of the owner's memory are slow (PullSpeed).
+    static constexpr std::uint64_t kTakenSlowly = std::uint64_t{1} << 63;
+
     /// Messages whose RTS has this or a lower sequence number were read, except those remembered.
     std::atomic<std::uint64_t> taken;
     /// A bit for each mark: its message is remembered, to be read later.

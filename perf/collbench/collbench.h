@@ -79,7 +79,7 @@ double sync_ping_pong_ns(struct sync* s);
 
 /* ---- timing.c: repetitions of one cell and their statistics */
 
-enum { MAX_REPETITIONS = 1000 };
+enum { MAX_REPETITIONS = 1000, CACHE_LINE = 64 };
 
 struct cell {
     const struct call* call;
@@ -87,7 +87,8 @@ struct cell {
     struct buffers* buffers;
     struct sync* sync;
     enum mode mode;
-    int yield; /* Whether ranks outnumber the processors. */
+    int writes_input; /* Whether ranks write what they send anew before each operation. */
+    int yield;        /* Whether ranks outnumber the processors. */
 };
 
 /* Times of one operation in seconds; the same on all ranks. */

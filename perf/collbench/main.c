@@ -26,6 +26,7 @@ struct options {
     int repetitions;
     double cell_seconds; /* Time for the repetitions of one cell together. */
     int offset;          /* Of the buffers, from the beginning of a page. */
+    int writes_input;
     int csv;
 };
 
@@ -54,6 +55,9 @@ static const char usage[] =
     "                           again for the barrier alone\n"
     "  -o, --offset BYTES       buffers begin so many bytes into a page (default 0; large ones of\n"
     "                           malloc: 16)\n"
+    "  -w, --write-input        ranks write what they send anew before each operation, as "
+    "programs\n"
+    "                           do that have computed it; timed, but for sep\n"
     "      --csv                comma-separated, for perf/compare\n"
     "      --list               print the collectives and end\n"
     "      --smoke              one small size, two repetitions, almost no time\n"
@@ -144,13 +148,13 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
     static const struct option longs[] = {
         {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'}, {"mode", 1, NULL, 'm'},
         {"repetitions", 1, NULL, 'r'}, {"time", 1, NULL, 't'},  {"offset", 1, NULL, 'o'},
-        {"csv", 0, NULL, 'v'},         {"list", 0, NULL, 'l'},  {"smoke", 0, NULL, 'k'},
-        {"help", 0, NULL, 'h'},        {NULL, 0, NULL, 0}};
+        {"write-input", 0, NULL, 'w'}, {"csv", 0, NULL, 'v'},   {"list", 0, NULL, 'l'},
+        {"smoke", 0, NULL, 'k'},       {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
     int c;
     int bad = 0;
 
     opterr = rank == 0;
-    while ((c = getopt_long(argc, argv, "c:s:m:r:t:o:h", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "c:s:m:r:t:o:wh", longs, NULL)) != -1) {
         switch (c) {
         case 'c':
             o->collectives = optarg;
@@ -164,6 +168,7 @@ static int parse_options(int argc, char** argv, struct options* o, int rank) {
             break;
         case 't': o->cell_seconds = option_seconds("--time", optarg, rank == 0); break;
         case 'o': o->offset = (int)option_size("--offset", optarg, 0, PAGE - 1, rank == 0); break;
+        case 'w': o->writes_input = 1; break;
         case 'v': o->csv = 1; break;
         case 'k':
             parse_sizes(o, "1k", 1);
@@ -302,7 +307,7 @@ static int processors(void) {
 }
 
 int main(int argc, char** argv) {
-    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0, 0};
+    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0, 0, 0};
     struct buffers b;
     struct cell cell = {0};
     size_t largest = 0;
@@ -325,6 +330,7 @@ int main(int argc, char** argv) {
         cell.buffers = &b;
         cell.sync = sync_create(b.comm);
         cell.mode = o.mode;
+        cell.writes_input = o.writes_input;
         cpus = processors(); /* Bound ranks have one processor each, however many there are. */
         cell.yield = cpus > 1 && b.size > cpus;
         status = run_all(&o, &cell);

@@ -91,3 +91,47 @@ TEST_CASE("transport/shm: a message's use decides from which length on it is cop
         CHECK(stays(use, bytes_min));
     }
 }
+
+TEST_CASE("transport/shm: what the receiver copies slowly goes through the ring, but for trials",
+          "[ranks][shm]") {
+    constexpr std::uint64_t kBytes = 20000;
+    ShmOptions options;
+    options.single_copy_bytes_min = kBytes;
+    // How many of some messages leave by an RTS and not by the ring.
+    const auto sent_by_rts = [&](std::uint64_t bytes, const shm::SlowPull& slow, MessageUse use) {
+        options.slow_pull = slow;
+        options.cooperative_copy_bytes_min = 2 * kBytes;
+        Group group(first_ranks(2), options);
+        unsigned count = 0;
+        for (std::uint32_t i = 0; i < 240; ++i) {
+            auto data = filled(bytes, static_cast<int>(i % 100) + 1);
+            auto target = filled(bytes, 0);
+            Message wanted = message(kRecv, 0, target, i);
+            Message sent = message(kSend, 1, data, i);
+            sent.use = use;
+            group.transports[1]->post({&wanted, 1});
+            group.transports[0]->post({&sent, 1});
+            count += sent.state == MessageState::posted ? 1 : 0;
+            settle(group);
+            CHECK(target == data);
+            CHECK(sent.state == MessageState::done);
+        }
+        return count;
+    };
+    if (Group(first_ranks(2), options).transports[1]->single_copy_peers() == 0) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    const shm::SlowPull never = {1e12, 0};
+    const shm::SlowPull always = {0, 0};
+    CHECK(sent_by_rts(kBytes, never, MessageUse::one_way) == 240);
+    // One copy of four is timed, three say that copies are slow, and then there are three trials
+    // after 16, 32 and 64 messages.
+    CHECK(sent_by_rts(kBytes, always, MessageUse::one_way) == 12 + 3 * 3);
+    CHECK(sent_by_rts(kBytes, always, MessageUse::exchanged) == 12 + 3 * 3);
+    // What both ends copy is pushed, and what is longer than a ring's buffers is no faster there.
+    CHECK(sent_by_rts(2 * kBytes, always, MessageUse::exchanged) == 240);
+    // The sender may have copied all of some, which then are not timed.
+    CHECK(sent_by_rts(2 * kBytes, always, MessageUse::exchanged_combined) < 120);
+    CHECK(sent_by_rts(options.ring_bytes, always, MessageUse::one_way) == 240);
+}

@@ -20,12 +20,13 @@ inline constexpr std::size_t kCacheLine = 64;
 /// What a collective does with its messages, which decides from which length on those between ranks
 /// of a host are copied once.
 enum class MessageUse : std::uint8_t {
-    exchanged, ///< Ranks send and receive at the same time.
-    one_way,   ///< Few ranks do.
-    combined,  ///< Few ranks do, and receivers combine what comes.
+    exchanged,          ///< Ranks send and receive at the same time.
+    exchanged_combined, ///< So, and most receivers combine what comes.
+    one_way,            ///< Few ranks do.
+    combined,           ///< Few ranks do, and receivers combine what comes.
 };
-inline constexpr std::array kMessageUses = {MessageUse::exchanged, MessageUse::one_way,
-                                            MessageUse::combined};
+inline constexpr std::array kMessageUses = {MessageUse::exchanged, MessageUse::exchanged_combined,
+                                            MessageUse::one_way, MessageUse::combined};
 inline constexpr std::size_t kMessageUseCount = kMessageUses.size();
 
 } // namespace ucg

@@ -72,7 +72,8 @@ std::uint64_t MemoryModel::single_copy_bytes_min(MessageUse use, double ranks_pe
                                            : copies.oversubscribed_cma_bytes_min;
     }
     switch (use) {
-    case MessageUse::exchanged: break;
+    case MessageUse::exchanged:
+    case MessageUse::exchanged_combined: break;
     case MessageUse::one_way: return std::max(cma.bytes_min, cma.one_way_bytes_min);
     case MessageUse::combined:
         return std::max({cma.bytes_min, cma.one_way_bytes_min, cma.combined_bytes_min});

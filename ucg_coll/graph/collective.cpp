@@ -276,14 +276,14 @@ MessageUse message_use(Collective collective, Rank rank_count) {
     case Collective::gatherv:
     case Collective::scatter:
     case Collective::scatterv: return MessageUse::one_way;
-    case Collective::barrier:
     case Collective::allreduce:
+    case Collective::reduce_scatter:
+    case Collective::reduce_scatter_block: return MessageUse::exchanged_combined;
+    case Collective::barrier:
     case Collective::allgather:
     case Collective::allgatherv:
     case Collective::alltoall:
     case Collective::alltoallv:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block:
     case Collective::neighbor_alltoallv: return MessageUse::exchanged;
     }
     return MessageUse::exchanged;

@@ -22,8 +22,8 @@ TEST_CASE("graph: ranks combine most of what goes one way in reduce and short sc
     CHECK(message_use(Collective::scan, 2) == MessageUse::combined);
     CHECK(message_use(Collective::scan, 3) == MessageUse::one_way);
     CHECK(message_use(Collective::reduce, 3) == MessageUse::combined);
-    CHECK(message_use(Collective::allreduce, 2) == MessageUse::exchanged);
-    CHECK(message_use(Collective::reduce_scatter, 2) == MessageUse::exchanged);
+    CHECK(message_use(Collective::allreduce, 2) == MessageUse::exchanged_combined);
+    CHECK(message_use(Collective::reduce_scatter, 2) == MessageUse::exchanged_combined);
 }
 
 TEST_CASE("graph: buffer sizes follow the collective", "[graph][collective]") {

@@ -537,6 +537,15 @@ TEST_CASE("shm/ring: a message whose RTS was sent is the sender's until it was t
     CHECK_FALSE(sender.taken(mark));
     receiver.take();
     CHECK(sender.taken(mark));
+    CHECK_FALSE(sender.taken_slowly());
+    for (const bool slowly : {true, false}) {
+        const std::uint64_t next = sender.send_rts(9, place, data.size(), {true, false});
+        CHECK_FALSE(sender.taken(next));
+        receiver.taking_slowly(slowly);
+        receiver.take();
+        CHECK(sender.taken(next));
+        CHECK(sender.taken_slowly() == slowly);
+    }
 
     sender.send(10, data.data(), 8, 0);
     REQUIRE(receiver.ready());

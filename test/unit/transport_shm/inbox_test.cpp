@@ -28,7 +28,7 @@ struct Pair {
             reach.number = number;
         }
         inbox = Inbox({lines.get(), buffers.get()}, reverse.get(), shape, bell, *heap, spare, reach,
-                      true, 0, lost);
+                      {}, true, 0, lost);
         sender = shm::RingSender(lines.get(), buffers.get(), reverse.get(), shape);
     }
 

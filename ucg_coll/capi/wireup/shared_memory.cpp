@@ -122,6 +122,14 @@ void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     }
 }
 
+/// Returns from which time on a copy by the kernel is slow: half-way from bytes that their owner
+/// has had for some time to bytes that it has just written, if these take much longer.
+static shm::SlowPull slow_pull(const cost::CmaModel& cma) {
+    constexpr double kMuchLonger = 1.6;
+    return {2 * cma.fixed_ns, std::max((cma.per_byte_ns + cma.written_per_byte_ns) / 2,
+                                       kMuchLonger * cma.per_byte_ns)};
+}
+
 /// Returns the options, in which all ranks of the group agree, except for the time-out.
 transport::ShmOptions SharedMemoryWireup::options() const {
     transport::ShmOptions options;
@@ -134,6 +142,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
                 memory.single_copy_bytes_min(use, group_.ranks_per_cpu);
         }
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
+        options.slow_pull = slow_pull(memory.cma);
     }
     options.near_ns = cost::near_read_ns(memory);
     options.cooperative_copy_bytes_min = memory.cooperative.bytes_min;

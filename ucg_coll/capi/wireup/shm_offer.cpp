@@ -27,6 +27,7 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.host_bytes_max)
         .value(options.rings_at_first)
         .value(options.single_copy_bytes_min[MessageUse::exchanged])
+        .value(options.single_copy_bytes_min[MessageUse::exchanged_combined])
         .value(options.single_copy_bytes_min[MessageUse::one_way])
         .value(options.single_copy_bytes_min[MessageUse::combined])
         .value(options.far_copy_bytes_min)

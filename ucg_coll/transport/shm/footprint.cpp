@@ -57,6 +57,14 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     return shape;
 }
 
+CopyLengths slow_copy_bytes_min(const ShmOptions& options) {
+    CopyLengths lengths = std::max<std::uint64_t>(options.ring_bytes, 1);
+    if (options.own_processors) {
+        lengths[MessageUse::exchanged] = options.cooperative_copy_bytes_min;
+    }
+    return lengths;
+}
+
 shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options) {
     constexpr std::uint64_t kPartOfHost = 8;
     // At least 2, since a rank may say late with which sequence numbers it is done: PROTOCOL.md.

@@ -26,10 +26,23 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
     if (data.place != 0) {
         return message.bytes >= limits_.mapped_bytes;
     }
-    const bool far = message.bytes >= limits_.far_bytes && ring_.receiver_far();
-    const std::uint64_t near_bytes = limits_.private_bytes[message.use];
-    return (far || message.bytes >= near_bytes) && ring_.receiver_reads() && !ring_.declined() &&
+    return is_long_enough(message) && ring_.receiver_reads() && !ring_.declined() &&
            readable_->has(message.data, message.bytes);
+}
+
+/// Returns whether the message is so long that the kernel is to copy it once.
+bool Outbox::is_long_enough(const Message& message) {
+    if (message.bytes >= limits_.far_bytes && ring_.receiver_far()) {
+        return true;
+    }
+    if (message.bytes < limits_.private_bytes[message.use]) {
+        return false;
+    }
+    if (!ring_.taken_slowly()) {
+        trials_.end();
+        return true;
+    }
+    return message.bytes >= limits_.slow_bytes[message.use] || trials_.due();
 }
 
 /// Sends the next part of the message, or its RTS. At most one ring's worth at a time, so that a

@@ -48,6 +48,7 @@ class CopyLengths {
 struct SingleCopyLimits {
     std::uint64_t mapped_bytes = ~std::uint64_t{0};   ///< If it lies in the sender's segment.
     CopyLengths private_bytes = CopyLengths::never(); ///< If it lies elsewhere: by the kernel.
+    CopyLengths slow_bytes = CopyLengths::never();    ///< As private_bytes, if copies are slow.
     std::uint64_t far_bytes = ~std::uint64_t{0};      ///< As private_bytes, for far cores.
     /// Two cores share a cache, and are not far, if a read of what the other one wrote takes less
     /// than this, in nanoseconds.
@@ -137,6 +138,7 @@ class Outbox {
     enum class Pushed : std::uint8_t { whole, part, rts };
     Pushed push(Message& message);
     bool stays(const Message& message, const shm::RemoteBytes& data);
+    bool is_long_enough(const Message& message);
     unsigned take_back();
     unsigned send_declined();
     /// Returns whether this end copies parts of messages. A receiver may have opened private memory
@@ -155,6 +157,7 @@ class Outbox {
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
     SingleCopyLimits limits_;
+    shm::SlowPullTrials trials_;
     bool writes_ = false; ///< The kernel permitted writing to the peer at first.
     bool helps_ = true;   ///< No write to the peer's memory has failed.
 };
@@ -179,14 +182,15 @@ class Inbox {
   public:
     Inbox() = default;
     /// `bell` is the peer's. `heap` is the own one; it and `spare` must outlive the inbox.
-    /// `own_processors`: each rank has one for itself. `cooperative_bytes`: as in SingleCopyLimits.
+    /// `slow`: from which time on its copies are slow. `own_processors`: each rank has one for
+    /// itself. `cooperative_bytes`: as in SingleCopyLimits.
     /// `lost`: the group's word for shm::lost_meanwhile().
     Inbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
           shm::Doorbell& bell, const shm::Heap& heap, SpareArrivals& spare,
-          const shm::PeerReach& sender, bool own_processors, std::uint64_t cooperative_bytes,
-          const std::atomic<std::uint64_t>& lost)
+          const shm::PeerReach& sender, const shm::SlowPull& slow, bool own_processors,
+          std::uint64_t cooperative_bytes, const std::atomic<std::uint64_t>& lost)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), depth_(shape.depth),
-          sender_(sender, lost), cooperation_(heap, own_processors, cooperative_bytes),
+          sender_(sender, slow, lost), cooperation_(heap, own_processors, cooperative_bytes),
           early_(spare) {
         if (sender.reads()) {
             ring_.offer_reading();

@@ -58,6 +58,7 @@ void Inbox::open_long_ahead(const Message& message) {
 /// message is not readable any more.
 bool Inbox::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
     const Code code = sender_.fetch(message, data, piece);
+    ring_.taking_slowly(sender_.slow());
     if (code != Code::ok && code != Code::unsupported) {
         broken_ = code;
     }

@@ -1,5 +1,7 @@
 #include "ucg_coll/transport/shm/sender_memory.hpp"
 
+#include "shm/core_distance.hpp"
+
 namespace ucg::transport {
 
 std::span<const std::byte> SenderMemory::mapped(const shm::RemoteBytes& data,
@@ -11,8 +13,16 @@ std::span<const std::byte> SenderMemory::mapped(const shm::RemoteBytes& data,
 }
 
 Code SenderMemory::fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece) {
-    const Status status =
-        shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
+    Status status;
+    const auto pull = [&] {
+        status =
+            shm::pull(sender_, data.at(piece.offset), message.data + piece.offset, piece.length);
+    };
+    if (data.place == 0 && speed_.timed()) {
+        speed_.took(piece.length, static_cast<double>(shm::time_of(pull)));
+    } else {
+        pull();
+    }
     if (shm::is_refusal(status)) {
         shm::tell_of_refusal(status);
         give_up_private();

@@ -8,6 +8,7 @@
 #include "shm/cooperative_copy.hpp"
 #include "shm/flag_slot.hpp"
 #include "shm/peer_copy.hpp"
+#include "shm/pull_speed.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
@@ -18,8 +19,10 @@ class SenderMemory {
   public:
     SenderMemory() = default;
     /// `lost`: the group's word for shm::lost_meanwhile().
-    SenderMemory(const shm::PeerReach& sender, const std::atomic<std::uint64_t>& lost)
-        : sender_(sender), lost_(&lost) {}
+    /// `slow`: from which time on the kernel's copies are slow.
+    SenderMemory(const shm::PeerReach& sender, const shm::SlowPull& slow,
+                 const std::atomic<std::uint64_t>& lost)
+        : sender_(sender), lost_(&lost), speed_(slow) {}
 
     const shm::PeerReach& reach() const { return sender_; }
 
@@ -39,6 +42,8 @@ class SenderMemory {
     /// Copies a piece of the message. Fails with Code::unsupported if the kernel refuses the copy,
     /// or does not copy what lies there; then no private memory is readable() any more.
     Code fetch(Message& message, const shm::RemoteBytes& data, const shm::Piece& piece);
+    /// Returns whether the kernel's copies are slow, as far as those have told that were made.
+    bool slow() const { return speed_.slow(); }
 
     /// Returns whether what was read there is what the sender has sent. To be called after a
     /// message was read and before it is done.
@@ -53,6 +58,7 @@ class SenderMemory {
   private:
     shm::PeerReach sender_;
     const std::atomic<std::uint64_t>* lost_ = nullptr;
+    shm::PullSpeed speed_;
     unsigned looks_ = 0; ///< In vain.
     bool given_up_ = false;
     bool outdated_ = false;

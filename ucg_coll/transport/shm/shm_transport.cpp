@@ -241,9 +241,12 @@ bool ShmTransport::open(std::uint32_t index) {
     const bool far_matters =
         reach.reads() &&
         options_.far_copy_bytes_min < options_.single_copy_bytes_min[MessageUse::exchanged];
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min, options_.single_copy_bytes_min,
+    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
+                                     options_.single_copy_bytes_min,
+                                     slow_copy_bytes_min(options_),
                                      far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
-                                     options_.near_ns, options_.cooperative_copy_bytes_min};
+                                     options_.near_ns,
+                                     options_.cooperative_copy_bytes_min};
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));
@@ -251,7 +254,7 @@ bool ShmTransport::open(std::uint32_t index) {
     peers_.make(index, {Outbox({to, buffers(index, self_)}, from, shape_, *site.bell, heap_,
                                readable_, reach, reuses_buffers(), limits),
                         Inbox({from, buffers(self_, index)}, to, shape_, *site.bell, heap_,
-                              spare_arrivals_, reach, options_.own_processors,
+                              spare_arrivals_, reach, options_.slow_pull, options_.own_processors,
                               options_.cooperative_copy_bytes_min, flag_slots_->loss_word())});
     return true;
 }

@@ -61,6 +61,9 @@ struct ShmOptions {
     /// and the sender, where it permits that. For shorter ones a system call costs more than a
     /// second copy.
     CopyLengths single_copy_bytes_min = 16 << 10;
+    /// From which time on the kernel's copies are slow. Messages up to the length of a ring's
+    /// buffers go through the ring then, except those that both ends copy.
+    shm::SlowPull slow_pull = {1e12, 0};
     /// Like single_copy_bytes_min, where sender and receiver have cores that share no cache, if it
     /// is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
@@ -95,6 +98,10 @@ struct ShmOptions {
     std::uint32_t flag_slot_bytes_max = 8 << 10;
     std::chrono::milliseconds attach_timeout{30000};
 };
+
+/// Returns from which length on the kernel copies messages although its copies are slow. Ranks that
+/// exchange without combining wait for one another, and have processors to push what is long.
+CopyLengths slow_copy_bytes_min(const ShmOptions& options);
 
 /// Returns the shape of the rings of a group with so many ranks on the host. REQUIRES: rank_count
 /// >= 1.
