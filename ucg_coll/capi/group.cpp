@@ -273,6 +273,19 @@ ucg_status_t Group::failed_outcome(const engine::Execution& execution) const {
     return status.ok() ? UCG_ERR_IO_ERROR : to_c(status); // A message failed.
 }
 
+/// There may be no memory for the line of the log.
+void Group::fail(Code reason, std::string_view why) {
+    const bool news = engine_->lose(reason);
+    progress();
+    if (!news) {
+        return;
+    }
+    try {
+        log(LogLevel::error, "{}: rank {} gives the group up: {}", name_, rank_, why);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 Status Group::may_end() {
     const Lock held = lock();
     std::size_t spare = 0;

@@ -239,6 +239,12 @@ class Group {
         plans_->trim(bytes);
     }
 
+    /// Gives the group up: whatever is in progress ends with an error, as will what is started from
+    /// now on, and the others of this host are told. To be called where a collective that others
+    /// may have started has failed on this rank alone: they would take this rank's next one for it.
+    /// The user is told `why`, once.
+    void fail(Code reason, std::string_view why);
+
     /// Returns ok if nobody uses the group any more, else what does. The caller does not hold the
     /// lock.
     Status may_end();

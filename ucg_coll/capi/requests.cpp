@@ -9,6 +9,7 @@
 
 #include "ucg/ucg.h"
 #include "ucg_coll/capi/group.hpp"
+#include "ucg_coll/capi/group_guard.hpp"
 #include "ucg_coll/capi/guard.hpp"
 #include "ucg_coll/capi/handles.hpp"
 #include "ucg_coll/capi/wait.hpp"
@@ -21,6 +22,7 @@ using ucg::capi::Group;
 using ucg::capi::guarded;
 using ucg::capi::HandleState;
 using ucg::capi::Packing;
+using ucg::capi::refuse;
 using ucg::capi::report;
 using ucg::capi::Slept;
 
@@ -65,7 +67,7 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
         Status status;
         const KnownCall* const call = group.understand(params, status);
         if (call == nullptr) [[unlikely]] {
-            return report(status);
+            return refuse(group, status);
         }
         collective = group.prepare(params, *call);
         group.start_to_wait(collective);
@@ -77,6 +79,31 @@ ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
     slept = await(group, collective.run->execution);
     const Group::Lock lock = group.lock();
     return end(group, collective);
+}
+
+/// Prepares a collective.
+Status init(Group& group, const ucg_coll_params_t* params, ucg_coll_h* coll_p) {
+    std::unique_ptr<Packing> packing;
+    if (has_layouts(*params)) {
+        Result<std::unique_ptr<Packing>> made = group.packing(*params);
+        if (!made.ok()) {
+            return made.status();
+        }
+        packing = std::move(*made);
+        params = &packing->call();
+    }
+    const Group::Lock lock = group.lock();
+    Status status;
+    const KnownCall* const call = group.understand(*params, status);
+    if (call == nullptr) {
+        return status;
+    }
+    ucg_request& coll = group.spare_request();
+    coll.binding = call->binding;
+    coll.collective = group.prepare(*params, *call);
+    coll.packing = std::move(packing);
+    *coll_p = group.take_request();
+    return {};
 }
 
 /// Has ranks agree before a collective that may block, if it is time, or because a call of its own
@@ -99,34 +126,12 @@ ucg_status_t agree(Group& group, const ucg_coll_params_t& params, bool always) {
 extern "C" {
 
 UCG_PUBLIC ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params) {
-    return guarded([&] { return ucg::capi::agree(*group->group, *params, true); });
+    return guarded(*group->group, [&] { return ucg::capi::agree(*group->group, *params, true); });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_init(ucg_group_h group, const ucg_coll_params_t* params,
                                       ucg_coll_h* coll_p) {
-    return guarded([&] {
-        std::unique_ptr<Packing> packing;
-        if (ucg::capi::has_layouts(*params)) {
-            Result<std::unique_ptr<Packing>> made = group->group->packing(*params);
-            if (!made.ok()) {
-                return report(made.status());
-            }
-            packing = std::move(*made);
-            params = &packing->call();
-        }
-        const Group::Lock lock = group->group->lock();
-        Status status;
-        const ucg::capi::KnownCall* const call = group->group->understand(*params, status);
-        if (call == nullptr) {
-            return report(status);
-        }
-        ucg_request& coll = group->group->spare_request();
-        coll.binding = call->binding;
-        coll.collective = group->group->prepare(*params, *call);
-        coll.packing = std::move(packing);
-        *coll_p = group->group->take_request();
-        return UCG_OK;
-    });
+    return guarded([&] { return report(ucg::capi::init(*group->group, params, coll_p)); });
 }
 
 } // extern "C"
@@ -277,7 +282,7 @@ ucg_status_t post(ucg_request& coll, std::string_view function, unsigned& looks,
 extern "C" {
 
 UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         if (coll->packing != nullptr) [[unlikely]] {
             return start_any(*coll);
         }
@@ -295,7 +300,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callback, void* cb_arg) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         if (callback == nullptr) {
             return report(
                 ucg::failure(Code::invalid_argument, "ucg_coll_start_cb: callback is null"));
@@ -306,11 +311,12 @@ UCG_PUBLIC ucg_status_t ucg_coll_start_cb(ucg_coll_h coll, ucg_coll_cb_t callbac
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_post(ucg_coll_h coll, unsigned* looks, void* user_data) {
-    return guarded([&] { return post(*coll, "ucg_coll_post", *looks, nullptr, user_data); });
+    return guarded(*coll->collective.group,
+                   [&] { return post(*coll, "ucg_coll_post", *looks, nullptr, user_data); });
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, void* user_data) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         Group::Lock lock = coll->collective.group->lock();
         if (!coll->is(HandleState::held)) [[unlikely]] {
             *looks = 0;
@@ -321,7 +327,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_post_started(ucg_coll_h coll, unsigned* looks, 
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         Group& group = *coll->collective.group;
         Group::Lock lock = group.lock();
         if (coll->collective.run->execution.in_progress()) {
@@ -340,7 +346,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_test(ucg_coll_h coll) {
 }
 
 UCG_PUBLIC ucg_status_t ucg_coll_wait(ucg_coll_h coll) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         Group& group = *coll->collective.group;
         {
             const Group::Lock lock = group.lock();
@@ -402,7 +408,7 @@ ucg_status_t repeat_packed(ucg_request& coll, const void* send_buffer, void* rec
 
 UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer,
                                         void* recv_buffer) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         if (coll->packing != nullptr) [[unlikely]] {
             return repeat_packed(*coll, send_buffer, recv_buffer);
         }
@@ -429,7 +435,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_repeat(ucg_coll_h coll, const void* send_buffer
 
 UCG_PUBLIC ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer,
                                          void* recv_buffer) {
-    return guarded([&] {
+    return guarded(*coll->collective.group, [&] {
         if (coll->packing != nullptr) [[unlikely]] {
             return restart_packed(*coll, send_buffer, recv_buffer);
         }
@@ -461,10 +467,15 @@ UCG_PUBLIC ucg_status_t ucg_coll_free(ucg_coll_h coll) {
 
 namespace {
 
+ucg_status_t refuse_unlocked(Group& group, const Status& status) {
+    const Group::Lock lock = group.lock();
+    return refuse(group, status);
+}
+
 ucg_status_t run_packed(ucg_group_h handle, const ucg_coll_params_t& params) {
     const Result<std::unique_ptr<Packing>> packing = handle->group->packing(params);
     if (!packing.ok()) {
-        return report(packing.status());
+        return refuse_unlocked(*handle->group, packing.status());
     }
     (*packing)->load();
     return (*packing)->end(ucg_coll_run(handle, &(*packing)->call()));
@@ -475,13 +486,12 @@ ucg_status_t run_packed(ucg_group_h handle, const ucg_coll_params_t& params) {
 ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& params,
                                 unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
     ucg_coll_h coll = nullptr;
-    ucg_status_t status = ucg_coll_init(handle, &params, &coll);
-    if (status != UCG_OK) {
+    if (const Status made = ucg::capi::init(*handle->group, &params, &coll); !made.ok()) {
         *looks = 0;
-        return status;
+        return refuse_unlocked(*handle->group, made);
     }
     *coll_p = coll;
-    status = ucg_coll_post(coll, looks, user_data);
+    const ucg_status_t status = ucg_coll_post(coll, looks, user_data);
     if (status != UCG_INPROGRESS) {
         static_cast<void>(ucg_coll_free(coll));
     }
@@ -491,7 +501,7 @@ ucg_status_t run_or_post_packed(ucg_group_h handle, const ucg_coll_params_t& par
 } // namespace
 
 UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t* params) {
-    return guarded([&] {
+    return guarded(*handle->group, [&] {
         Group& group = *handle->group;
         if (ucg::capi::has_layouts(*params)) [[unlikely]] {
             return run_packed(handle, *params);
@@ -512,7 +522,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run(ucg_group_h handle, const ucg_coll_params_t
 
 UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_params_t* params,
                                              unsigned* looks, void* user_data, ucg_coll_h* coll_p) {
-    return guarded([&] {
+    return guarded(*handle->group, [&] {
         if (ucg::capi::has_layouts(*params)) [[unlikely]] {
             return run_or_post_packed(handle, *params, looks, user_data, coll_p);
         }
@@ -522,7 +532,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_
         Status status;
         const ucg::capi::KnownCall* const call = group.understand(*params, status);
         if (call == nullptr) [[unlikely]] {
-            return report(status);
+            return refuse(group, status);
         }
         ucg_request& coll = group.spare_request(); // Before anything starts: it may allocate.
         Collective collective = group.prepare(*params, *call);

@@ -325,6 +325,14 @@ UCG_PUBLIC ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes) {
     });
 }
 
+UCG_PUBLIC void ucg_group_fail(ucg_group_h group) {
+    static_cast<void>(guarded([&] {
+        const Group::Lock lock = group->group->lock();
+        group->group->fail(Code::io_error, "the program asks for it");
+        return UCG_OK;
+    }));
+}
+
 UCG_PUBLIC ucg_status_t ucg_group_destroy(ucg_group_h group) {
     return guarded([&] {
         if (const Status status = group->group->may_end(); !status.ok()) {

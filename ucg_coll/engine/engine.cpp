@@ -18,7 +18,7 @@ inline bool Engine::may_begin(const Execution& execution) const {
 /// Called when a transport got no memory for a part of a collective's work. The collective has
 /// failed: nobody knows which of its messages are posted, or whether peers see its share.
 void Engine::lose_memory(Execution& execution) {
-    out_of_memory_ = true;
+    lost_ = Code::out_of_memory;
     execution.state_ = ExecutionState::failed;
 }
 
@@ -84,7 +84,7 @@ void Engine::start_any(Execution& execution) {
         return;
     }
     UCG_ASSERT(!execution.in_progress());
-    if (out_of_memory_) [[unlikely]] {
+    if (lost_ != Code::ok) [[unlikely]] {
         execution.state_ = ExecutionState::failed;
         return;
     }
@@ -132,8 +132,7 @@ unsigned Engine::progress() {
             events += transport->progress();
         }
     } catch (const std::bad_alloc&) {
-        out_of_memory_ = true;
-        abandon();
+        static_cast<void>(lose(Code::out_of_memory));
     }
     if (idle()) {
         return events;
@@ -145,16 +144,28 @@ unsigned Engine::progress() {
     return found;
 }
 
+bool Engine::transport_failed() const {
+    return std::any_of(transports_.begin(), transports_.end(),
+                       [](transport::Transport* transport) { return transport->has_failed(); });
+}
+
 /// If a transport has failed, makes all transports abandon the group: collectives may wait for
 /// messages of a transport that has not failed, from ranks that cannot go on themselves. Returns
 /// false if none has failed.
 bool Engine::fail_all() {
-    if (std::none_of(transports_.begin(), transports_.end(),
-                     [](transport::Transport* transport) { return transport->has_failed(); })) {
+    if (!transport_failed()) {
         return false;
     }
     abandon();
     return true;
+}
+
+bool Engine::lose(Code reason) {
+    UCG_ASSERT(reason != Code::ok);
+    const bool first = lost_ == Code::ok && !transport_failed();
+    lost_ = first ? reason : lost_;
+    abandon();
+    return first;
 }
 
 unsigned Engine::advance_all() {
@@ -246,13 +257,25 @@ void Engine::finish_flag_slot_sequence(const Execution& execution) const {
     execution.program_.flag_slots->finish(sequence);
 }
 
+namespace {
+
+Status status_of(Code lost) {
+    return Status(lost, lost == Code::out_of_memory ? "there was no memory for a collective"
+                                                    : "this rank has given the group up");
+}
+
+} // namespace
+
 Status Engine::status() const {
+    if (lost_ != Code::ok) {
+        return status_of(lost_);
+    }
     for (const transport::Transport* transport : transports_) {
         if (Status status = transport->status(); !status.ok()) {
             return status;
         }
     }
-    return out_of_memory_ ? Status(Code::out_of_memory, "a transport got no memory") : Status();
+    return Status();
 }
 
 } // namespace ucg::engine

@@ -89,8 +89,14 @@ class Engine {
     /// listener (Execution::tell_end); null if there is none.
     Execution* take_ended();
 
-    /// Returns why an execution failed: the status of the first transport that has failed, or that
-    /// one got no memory; else ok.
+    /// Gives the group up, for a reason that no transport has found. Whatever is in progress fails
+    /// at the next call of progress(), and whatever is started later fails, too. Peers that a
+    /// transport tells of its failures are told. Returns false if the group was lost before. Does
+    /// not allocate. REQUIRES: `reason` is not ok.
+    bool lose(Code reason);
+
+    /// Returns why an execution failed: the first reason to lose the group, or the status of the
+    /// first transport that has failed; else ok.
     Status status() const;
 
   private:
@@ -106,6 +112,7 @@ class Engine {
     void append(Execution& execution);
     unsigned advance(Execution& execution);
     void abandon();
+    bool transport_failed() const;
     bool fail_all();
     unsigned advance_all();
     void remove_finished(Execution& execution, Execution* previous);
@@ -120,7 +127,7 @@ class Engine {
     Execution* first_ended_ = nullptr; // List of those that take_ended() will return.
     Execution* last_ended_ = nullptr;
     const Execution* exposed_ = nullptr; // The running one whose buffers peers read, if any.
-    bool out_of_memory_ = false;         // The group is lost, since a transport got no memory.
+    Code lost_ = Code::ok; // Why the group is lost, if it is not because a transport has failed.
     std::uint32_t next_sequence_ = 0;
     std::uint64_t next_flag_slot_sequence_ = 0; // Counts uses of the flag slots.
 };

@@ -229,6 +229,35 @@ TEST_CASE("engine: where a transport gets no memory, nothing stays posted", "[en
     CHECK(rank.transport.posted() == posted);
 }
 
+TEST_CASE("engine: a group that was given up ends what is in progress and starts nothing",
+          "[engine][failed]") {
+    Rank0 rank(by_messages());
+    const bool broken = GENERATE(false, true);
+    rank.engine.start(rank.execution);
+    REQUIRE(rank.execution.in_progress());
+    int listener = 0;
+    rank.execution.tell_end(&listener);
+    if (broken) {
+        rank.transport.break_down();
+    }
+    CHECK(rank.engine.lose(Code::disagreement) != broken);
+    CHECK(rank.transport.abandoned > 0);
+    rank.engine.progress();
+    CHECK(rank.execution.state() == ExecutionState::failed);
+    CHECK(rank.engine.take_ended() == &rank.execution);
+    CHECK(rank.engine.idle());
+    const std::size_t posted = rank.transport.posted();
+    engine::Execution later(rank.program);
+    later.bind({rank.input.data(), rank.output.data(), {}});
+    rank.engine.start(later);
+    rank.engine.progress();
+    CHECK(later.state() == ExecutionState::failed);
+    CHECK((broken || rank.transport.posted() == posted));
+    // The first reason is the one that is told.
+    CHECK(!rank.engine.lose(Code::out_of_memory));
+    CHECK(rank.engine.status().code() == (broken ? Code::unreachable : Code::disagreement));
+}
+
 TEST_CASE("engine: an exchange that has failed shares nothing again", "[engine][failed]") {
     Rank0 rank(by_flag_slots());
     REQUIRE(rank.program.exchange);

@@ -15,6 +15,12 @@
  *     layout's function, ends its group: all that is in progress or started there fails as well.
  *     The buffers are the caller's again. Free the requests, destroy the group, and make another if
  *     the ranks still live.
+ *   - So does a call that fails before its collective has started, unless with UCG_ERR_UNSUPPORTED,
+ *     _INVALID_PARAM or _BUSY: others may have started it, and would take this rank's next one for
+ *     it. A caller who starts nothing where others do, for UCG_ERR_INVALID_PARAM, because
+ *     ucg_coll_init() has failed or for a reason of its own, calls ucg_group_fail(). The ranks of
+ *     this host are told of all such failures. Ranks of other hosts wait for what a rank that has
+ *     failed owes them, unless the caller tells them by its own means.
  *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
  *     an earlier minor version go on working with later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
@@ -34,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <ucg/ucg_operators.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -284,6 +291,12 @@ void ucg_group_create_abandon(ucg_group_creation_h creation);
  *  take more than about `bytes` bytes. Local. */
 ucg_status_t ucg_group_trim(ucg_group_h group, uint64_t bytes);
 
+/** Gives a group up. Local; any thread, also in callbacks. What is in progress on this rank, and
+ *  what is started later, ends with an error, UCG_ERR_IO_ERROR unless another came first; ends of
+ *  posted collectives are told as ever. The group's ranks on this host get errors as well. Then
+ *  buffers are the caller's, requests can be freed, and the group can be destroyed. */
+void ucg_group_fail(ucg_group_h group);
+
 /** Destroys a group. Local. UCG_ERR_BUSY: collectives of the group are not freed, or one is in
  *  progress; it stays valid. */
 ucg_status_t ucg_group_destroy(ucg_group_h group);
@@ -317,53 +330,8 @@ enum { UCG_COLL_MAX = 64 };
 /** Returns the type's name, "allreduce", in static storage; NULL for an unknown value. */
 const char* ucg_coll_type_string(ucg_coll_type_t type);
 
-/** Datatypes that the library's own operators understand. */
-typedef enum {
-    UCG_DT_OPAQUE = 0, /**< element_bytes long; no operator of the library applies. */
-    UCG_DT_INT8,
-    UCG_DT_INT16,
-    UCG_DT_INT32,
-    UCG_DT_INT64,
-    UCG_DT_UINT8,
-    UCG_DT_UINT16,
-    UCG_DT_UINT32,
-    UCG_DT_UINT64,
-    UCG_DT_FLOAT32,
-    UCG_DT_FLOAT64,
-    UCG_DT_FLOAT16,     /**< IEEE 754 binary16; each step is rounded to nearest, ties to even. */
-    UCG_DT_BFLOAT16,    /**< The upper half of a float32; rounded likewise. */
-    UCG_DT_COMPLEX64,   /**< Two float32: real part, imaginary part. */
-    UCG_DT_COMPLEX128,  /**< Two float64. */
-    UCG_DT_INT16_INT32, /**< Pairs for MINLOC and MAXLOC: what C makes of a structure of a value */
-    UCG_DT_INT32_INT32, /**< and an index, with the bytes between and behind them. */
-    UCG_DT_INT64_INT32,
-    UCG_DT_FLOAT32_INT32,
-    UCG_DT_FLOAT64_INT32,
-    UCG_DT_INT64_INT64,
-    UCG_DT_FLOAT64_INT64,
-    UCG_DT_LAST
-} ucg_datatype_t;
-
 /** Returns the bytes of an element; 0 for UCG_DT_OPAQUE and unknown values. Does not fail. */
 uint64_t ucg_datatype_bytes(ucg_datatype_t datatype);
-
-/** Operators. Complex numbers have sums and products alone, pairs MINLOC and MAXLOC alone. */
-typedef enum {
-    UCG_OP_SUM = 0,
-    UCG_OP_PROD,
-    UCG_OP_MIN,
-    UCG_OP_MAX,
-    UCG_OP_LAND, /**< This and the other logical and bitwise operators: integers only. */
-    UCG_OP_LOR,
-    UCG_OP_LXOR,
-    UCG_OP_BAND,
-    UCG_OP_BOR,
-    UCG_OP_BXOR,
-    UCG_OP_USER,   /**< The caller's operator, `reduce` of ucg_coll_params_t. */
-    UCG_OP_MINLOC, /**< This and MAXLOC: of equal values the one with the lowest index. */
-    UCG_OP_MAXLOC,
-    UCG_OP_LAST
-} ucg_op_t;
 
 /** A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be
  *  `left` or `right`; otherwise the three do not overlap. Must be associative. Called by the thread
