@@ -1,8 +1,9 @@
 /*
  * The component gets no memory for a reduction on an inter-communicator, on all processes alike.
- * The call then ends with an error, and later calls are right. Each allocation that the first call
- * of a new communicator makes is refused once: the C library's function is replaced. Prints
- * "inter_memory ok: N refused" from rank 0.
+ * The call then ends with an error, as does every later one of the communicator: no process knows
+ * that the others have failed as well. Other communicators are not affected. Each allocation that
+ * the first call of a new communicator makes is refused once: the C library's function is replaced.
+ * Prints "inter_memory ok: N refused" from rank 0.
  *
  * usage: inter_memory, with an even number of processes, half of them on each side
  */
@@ -85,7 +86,8 @@ static int try_without(int number) {
         fprintf(stderr, "inter_memory: rank %d: allocation %d %s: status %d\n", rank, number,
                 was_refused ? "refused" : "not there", status);
     }
-    good &= MPI_SUCCESS == reduce(both, &is_right) && is_right;
+    const int later = reduce(both, &is_right);
+    good &= was_refused ? MPI_SUCCESS != later : MPI_SUCCESS == later && is_right;
     MPI_Comm_free(&both);
     return good ? was_refused : -1;
 }

@@ -265,7 +265,8 @@ typedef struct {
     int calls_before_background; /**< Nonblocking calls before the next try in the background. */
     int pause;                   /**< Number of calls between the latest tries. */
     struct coll_ucg_background* background; /**< The making of its group, while forming. */
-    bool retired;                           /**< It serves no calls any more. */
+    bool lacks_call; /**< A call failed here, alone, that was to wait for the group. */
+    bool retired;    /**< It serves no calls any more. */
     bool is_side; /**< Of the communicator that Open MPI keeps for a side of an inter-communicator,
                    *   of which the program knows nothing: what it passes on is not counted. */
     ompi_communicator_t* comm;
@@ -344,6 +345,15 @@ static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module) {
 /** Returns the error code for a status of libucg; the only such conversion. */
 int coll_ucg_error(ucg_status_t status);
 
+/**
+ * Ends a function whose call has failed, and returns what the function is to return. Most failures
+ * are of this rank alone, and the others may have started the collective. They would take this
+ * rank's next one for it, so the groups that may serve such a call are given up. A persistent
+ * request has a group of its own, which is given up where the request fails.
+ */
+int coll_ucg_leave_failed(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                          ucg_status_t status);
+
 /** Ends a collective function: counts the call and returns from it. The arguments after `status`
  * are those of the function without its module. */
 #define COLL_UCG_LEAVE(ucg, name, status, ...)                                                     \
@@ -353,7 +363,9 @@ int coll_ucg_error(ucg_status_t status);
             return (ucg)->previous.name.function(__VA_ARGS__, (ucg)->previous.name.module);        \
         }                                                                                          \
         (ucg)->counters.taken[COLL_UCG_FN_##name]++;                                               \
-        return OPAL_LIKELY(UCG_OK == (status)) ? OMPI_SUCCESS : coll_ucg_error(status);            \
+        return OPAL_LIKELY(UCG_OK == (status))                                                     \
+                   ? OMPI_SUCCESS                                                                  \
+                   : coll_ucg_leave_failed(ucg, COLL_UCG_FN_##name, status);                       \
     } while (0)
 
 /* ------------------------------------------------------------------ the functions */

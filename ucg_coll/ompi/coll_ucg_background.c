@@ -137,12 +137,25 @@ static bool is_of_this_rank(const coll_ucg_background_t* made) {
            UCG_ERR_INTERNAL == made->status;
 }
 
+/** Gives the group up, if there is one, where this rank lacks a call that the others may have in
+ *  its order. `lacks`: it does so from now on. */
+static void give_up_lacking(mca_coll_ucg_module_t* module, bool lacks) {
+    opal_mutex_lock(&background.lock);
+    module->lacks_call = module->lacks_call || lacks;
+    ucg_group_h group = module->lacks_call ? module->group : NULL;
+    opal_mutex_unlock(&background.lock);
+    if (NULL != group) {
+        ucg_group_fail(group);
+    }
+}
+
 /** Notes the outcome of the making. */
 static void settle(coll_ucg_background_t* made, ucg_group_h group) {
     mca_coll_ucg_module_t* module = made->module;
     made->creation = NULL;
     if (UCG_OK == made->status) {
         module->group = group;
+        give_up_lacking(module, false);
         coll_ucg_poll_for(module);
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
@@ -173,6 +186,7 @@ static ucg_status_t count_or_begin(mca_coll_ucg_module_t* module, bool* begun) {
         return UCG_ERR_UNSUPPORTED;
     }
     *begun = begin(module);
+    module->lacks_call = module->lacks_call || !*begun;
     return *begun ? UCG_INPROGRESS : UCG_ERR_NO_MEMORY;
 }
 
@@ -213,6 +227,7 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
     }
     coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(module, function, arguments);
     if (NULL == deferred) {
+        give_up_lacking(module, true);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     opal_mutex_lock(&background.lock);

@@ -63,6 +63,19 @@ static void leave(coll_ucg_part_t* part) {
     part->state = COLL_UCG_OFF;
 }
 
+static void fail(const coll_ucg_part_t* part) {
+    if (NULL != part->group) {
+        ucg_group_fail(part->group);
+    }
+}
+
+void coll_ucg_fail_sides(coll_ucg_sides_t* sides) {
+    for (int i = 0; i <= sides->remote_size; i++) {
+        fail(&sides->roots[i]);
+    }
+    fail(&sides->side);
+}
+
 void coll_ucg_leave_sides(coll_ucg_sides_t* sides) {
     for (int i = 0; i <= sides->remote_size; i++) {
         leave(&sides->roots[i]);

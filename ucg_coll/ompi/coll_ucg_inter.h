@@ -40,6 +40,8 @@ typedef struct coll_ucg_sides {
 /** Makes what an inter-communicator needs, without groups. NULL: no memory. */
 coll_ucg_sides_t* coll_ucg_make_sides(ompi_communicator_t* comm);
 void coll_ucg_free_sides(coll_ucg_sides_t* sides);
+/** Gives the groups of side and roots up: several of them may serve one call. Local. */
+void coll_ucg_fail_sides(coll_ucg_sides_t* sides);
 /** Leaves the groups of side and roots. Local. */
 void coll_ucg_leave_sides(coll_ucg_sides_t* sides);
 

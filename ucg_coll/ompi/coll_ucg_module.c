@@ -113,6 +113,7 @@ static void module_construct(mca_coll_ucg_module_t* module) {
     module->pause = 0;
     module->background = NULL;
     module->retired = false;
+    module->lacks_call = false;
     module->is_side = false;
     module->comm = NULL;
     module->group = NULL;
@@ -241,4 +242,15 @@ int coll_ucg_error(ucg_status_t status) {
     case UCG_ERR_BUSY: return OMPI_ERR_FATAL;
     }
     return OMPI_ERR_FATAL;
+}
+
+int coll_ucg_leave_failed(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                          ucg_status_t status) {
+    if (COLL_UCG_FN_allgather_init > function && NULL != module->group) {
+        ucg_group_fail(module->group);
+    }
+    if (NULL != module->sides) {
+        coll_ucg_fail_sides(module->sides);
+    }
+    return coll_ucg_error(status);
 }

@@ -220,7 +220,7 @@ static ucg_status_t open_pool(mca_coll_ucg_module_t* module) {
     return status;
 }
 
-ucg_status_t coll_ucg_take_group(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pooled_p) {
+static ucg_status_t take(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pooled_p) {
     ucg_status_t status = open_pool(module);
     if (UCG_OK != status) {
         return status;
@@ -229,6 +229,15 @@ ucg_status_t coll_ucg_take_group(mca_coll_ucg_module_t* module, coll_ucg_pooled_
     if (NULL == *pooled_p) {
         status = refill(module);
         *pooled_p = UCG_OK == status ? take_spare(module->pool) : NULL;
+    }
+    return status;
+}
+
+ucg_status_t coll_ucg_take_group(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pooled_p) {
+    const ucg_status_t status = take(module, pooled_p);
+    const bool alone = UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status;
+    if (alone && NULL != module->group) {
+        ucg_group_fail(module->group); /* Others go on to agree in it. */
     }
     return status;
 }

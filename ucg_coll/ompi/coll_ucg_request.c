@@ -426,6 +426,9 @@ static ucg_status_t start_packed(coll_ucg_request_t* request) {
         return UCG_OK;
     }
     const ucg_status_t status = coll_ucg_load(&request->call);
+    if (UCG_OK != status) {
+        ucg_group_fail(request->call.group);
+    }
     return UCG_OK == status ? ucg_coll_start(request->coll) : status;
 }
 
@@ -497,7 +500,8 @@ ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
     }
     coll_ucg_request_t* request = take_request(module);
     if (NULL == request) {
-        coll_ucg_return_group(group, true);
+        ucg_group_fail(coll_ucg_pooled_group(group));
+        coll_ucg_return_group(group, false);
         return UCG_ERR_NO_MEMORY;
     }
     request->group = group;
@@ -526,6 +530,10 @@ ucg_status_t coll_ucg_keep_call(coll_ucg_request_t* request, ucg_status_t opened
         status = ucg_coll_init(request->call.group, &request->call.params, &request->coll);
     }
     if (UCG_OK != status) {
+        if (UCG_ERR_UNSUPPORTED != status) { /* Others may have the request. */
+            ucg_group_fail(request->call.group);
+            request->intact = false;
+        }
         leave_group(request);
         give_back(request);
         return status;
