@@ -6,12 +6,17 @@
 
 namespace ucg::engine {
 
+/// Is the collective near enough to the oldest one in progress to begin, or to have begun? Those
+/// after one that is not are not, either. REQUIRES: some collective is in progress.
+inline bool Engine::is_near(const Execution& execution) const {
+    return execution.sequence_ - first()->sequence_ < kOutstandingMax;
+}
+
 /// Returns whether a collective may begin: it is not too far ahead of the oldest one in progress,
 /// and, if peers read its buffers, no other such collective is running. Later collectives may begin
 /// while it waits for that one. No collective waits for a later one, on any rank.
 inline bool Engine::may_begin(const Execution& execution) const {
-    const bool room =
-        first() == nullptr || execution.sequence_ - first()->sequence_ < kOutstandingMax;
+    const bool room = first() == nullptr || is_near(execution);
     return room && (execution.program_.memory == nullptr || exposed_ == nullptr);
 }
 
@@ -168,10 +173,11 @@ bool Engine::lose(Code reason) {
     return first;
 }
 
+/// As many may be queued as the program likes: only those that may have begun are looked at.
 unsigned Engine::advance_all() {
     unsigned completed = 0;
     Execution* previous = nullptr;
-    for (Execution* execution = first(); execution != nullptr;) {
+    for (Execution* execution = first(); execution != nullptr && is_near(*execution);) {
         Execution* next = execution->next_;
         if (execution->state_ == ExecutionState::running) {
             completed += advance(*execution);
@@ -226,7 +232,8 @@ Execution* Engine::take_ended() {
 }
 
 Execution* Engine::take_operator() {
-    for (Execution* execution = first(); execution != nullptr; execution = execution->next_) {
+    for (Execution* execution = first(); execution != nullptr && is_near(*execution);
+         execution = execution->next_) {
         if (!execution->kept_ && take_operator(*execution)) {
             return execution;
         }

@@ -100,6 +100,7 @@ class Engine {
     Status status() const;
 
   private:
+    bool is_near(const Execution& execution) const;
     bool may_begin(const Execution& execution) const;
     void begin(Execution& execution);
     void begin_exposed(Execution& execution);

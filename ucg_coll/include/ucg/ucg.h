@@ -182,8 +182,8 @@ typedef struct {
 } ucg_completion_t;
 
 /** Does what ucg_context_progress() does, then writes up to `max` outcomes of posted collectives,
- *  in the order in which they ended. Returns how many. Never blocks. The time does not depend on
- *  the number of collectives in progress that have not advanced. */
+ *  in the order in which they ended. Returns how many. Never blocks. Looks at each group in which
+ *  something is in progress, and there at no more than 64 collectives, however many are queued. */
 unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* completions, unsigned max);
 
 /** Closes the connections to all peers after delivering what was sent, in bounded time. The caller
