@@ -261,6 +261,8 @@ class Context {
     /// Returns the planner for groups of these facts: that of another group, or of one of the
     /// latest groups that are no more, or a new one. REQUIRES: the caller holds maker().
     std::shared_ptr<Planner> planner(PlanningFacts facts);
+    /// What the plans of all groups hold together.
+    std::atomic<std::uint64_t>& plan_bytes() { return plan_bytes_; }
     /// Reserves memory for one more group, so that add() needs none. REQUIRES: the caller holds
     /// maker().
     void expect_group();
@@ -450,6 +452,7 @@ class Context {
     std::vector<std::shared_ptr<Planner>> latest_planners_; ///< Kept alive; the latest comes first.
     std::uint64_t single_copy_bytes_min_ = 0;               ///< 0: not known yet.
     LearnedNetworks learned_networks_;
+    std::atomic<std::uint64_t> plan_bytes_ = 0;
     Status ucx_failure_; ///< Why UCX could not start; it is not tried again by every group.
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.

@@ -77,9 +77,11 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
       // A wait that yields at once is for a peer that needs this processor.
       start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kLooksAtStart : 0),
       planner_(context.planner(planning_facts(rank_, wired))),
-      plans_(std::make_unique<PlanCache>([this](const graph::Request& request, std::uint64_t hash) {
-          return make_plan(request, hash);
-      })),
+      plans_(std::make_unique<PlanCache>(
+          [this](const graph::Request& request, std::uint64_t hash) {
+              return make_plan(request, hash);
+          },
+          context.plan_bytes())),
       latest_call_(wired.shm == nullptr ? &untold_call_ : &wired.shm->latest_call()),
       stall_watch_(context.config().stall_after()) {
     std::vector<transport::Transport*> transports;

@@ -18,6 +18,32 @@ std::uint64_t hash_of(const graph::Request& request, const CallKey& key) {
         .digest();
 }
 
+template <typename Element>
+std::uint64_t bytes_of(const std::vector<Element>& elements) {
+    return elements.capacity() * sizeof(Element);
+}
+
+std::uint64_t bytes_of(const graph::Blocks& blocks) {
+    return bytes_of(blocks.bytes) + bytes_of(blocks.offsets) + bytes_of(blocks.peers);
+}
+
+std::uint64_t bytes_of(const graph::LoweredSchedule& lowered) {
+    return bytes_of(lowered.steps) + bytes_of(lowered.waits) + bytes_of(lowered.messages) +
+           bytes_of(lowered.addresses) + bytes_of(lowered.flag_slots) + bytes_of(lowered.repeats);
+}
+
+std::uint64_t bytes_of(const engine::HelpedProgram& helped) {
+    std::uint64_t sum = bytes_of(helped.parts) + bytes_of(helped.whose) + bytes_of(helped.repeats);
+    for (const graph::Schedule& schedule : helped.schedules) {
+        sum += sizeof(schedule) + bytes_of(schedule.ops) + bytes_of(schedule.dependencies) +
+               bytes_of(schedule.operands) + bytes_of(schedule.repeats);
+    }
+    for (const transport::HelpedPart& part : helped.parts) {
+        sum += bytes_of(part.named);
+    }
+    return sum;
+}
+
 } // namespace
 
 PlanRun::PlanRun(CachedPlan& owner) : execution(owner.program()), plan(owner) {}
@@ -35,13 +61,14 @@ bool CachedPlan::in_use() const {
 }
 
 std::uint64_t CachedPlan::bytes() const {
-    const graph::LoweredSchedule& lowered = program_.lowered;
-    const std::uint64_t run_bytes =
-        program_.scratch_bytes + program_.slots.size() * sizeof(transport::Message);
-    return std::max<std::size_t>(runs_.size(), 1) * run_bytes +
-           lowered.steps.size() * sizeof(graph::Step) +
-           lowered.addresses.size() * sizeof(graph::Address) +
-           lowered.messages.size() * sizeof(graph::MessagePlan);
+    const std::uint64_t of_run =
+        sizeof(PlanRun) + program_.scratch_bytes + bytes_of(program_.slots) +
+        program_.helped.scratch_bytes +
+        program_.lowered.flag_slots.size() * sizeof(const std::byte*); // Where they lie.
+    return std::max<std::size_t>(runs_.size(), 1) * of_run + sizeof(*this) +
+           bytes_of(request_.send) + bytes_of(request_.receive) + bytes_of(request_.rooms) +
+           bytes_of(program_.lowered) + bytes_of(program_.slots) + bytes_of(program_.parts) +
+           bytes_of(program_.helped);
 }
 
 Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, Rank rank,
@@ -60,6 +87,10 @@ Result<const KnownCall*> PlanCache::understand(const ucg_coll_params_t& params, 
     KnownCall call = {shape,    *plan,   key->collective,
                       by_shape, binding, GivenVectors(params, binding.vectors, rank_count)};
     KnownCall& known = place_for(shape);
+    if (known.plan != nullptr) {
+        known.plan->set_used(++uses_); // By repetitions that came to it without a look for it.
+    }
+    (*plan)->set_used(++uses_);
     known = std::move(call);
     latest_ = &known;
     given_ = GivenValues(params);
@@ -165,6 +196,7 @@ void PlanCache::drop_by_rooms() {
 void PlanCache::trim(std::uint64_t bytes) {
     if (this->bytes() > bytes) {
         drop_idle([](const CachedPlan& /*plan*/) { return true; });
+        static_cast<void>(count_all_bytes());
     }
 }
 
@@ -184,7 +216,10 @@ std::uint64_t PlanCache::bytes() const {
 }
 
 Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t hash) {
-    while ((plans_.size() >= kPlansMax || bytes() >= kBytesMax) && drop_some()) {
+    if (!request.send.empty() || !request.receive.empty()) {
+        drop_with_vectors();
+    }
+    while ((plans_.size() >= kPlansMax || count_all_bytes() >= kBytesMax) && drop_some()) {
     }
     Result<std::unique_ptr<CachedPlan>> made = make_(request, hash);
     if (!made.ok()) {
@@ -192,6 +227,47 @@ Result<CachedPlan*> PlanCache::add(const graph::Request& request, std::uint64_t 
     }
     ++planned_;
     return plans_.emplace(hash, std::move(*made))->second.get();
+}
+
+/// Returns how many bytes the plans of all groups hold, by the latest count of each.
+std::uint64_t PlanCache::count_all_bytes() {
+    const std::uint64_t before = std::exchange(counted_bytes_, bytes());
+    const std::uint64_t more = counted_bytes_ - before; // Modulo 2^64: it may be less.
+    return all_bytes_.fetch_add(more, std::memory_order_relaxed) + more;
+}
+
+/// Makes room for one more plan with vectors where there are too many: of those that are not in
+/// use it drops the ones that were not asked for longest, until half of the bytes are left. What a
+/// known call repeats without a look for its plan was just asked for, as far as one can know.
+void PlanCache::drop_with_vectors() {
+    for (const KnownCall& known : recent_) {
+        if (known.plan != nullptr) {
+            known.plan->set_used(++uses_);
+        }
+    }
+    std::vector<CachedPlan*> idle;
+    std::uint64_t sum = 0;
+    for (const auto& [hash, plan] : plans_) {
+        if (plan->has_vectors() && !plan->in_use()) {
+            idle.push_back(plan.get());
+            sum += plan->bytes();
+        }
+    }
+    if (idle.size() < kVectorPlansKept || sum <= kVectorBytesMax) {
+        return;
+    }
+    std::sort(idle.begin(), idle.end(), [](const CachedPlan* left, const CachedPlan* right) {
+        return left->used() > right->used();
+    });
+    std::size_t kept = 0;
+    for (sum = 0; kept < idle.size(); ++kept) {
+        sum += idle[kept]->bytes();
+        if (kept >= kVectorPlansKept - 1 && sum > kVectorBytesMax / 2) {
+            break;
+        }
+    }
+    const std::uint64_t earliest = idle[kept - 1]->used();
+    drop_idle([&](const CachedPlan& plan) { return plan.has_vectors() && plan.used() < earliest; });
 }
 
 /// Drops every eighth of the plans that are idle, going on where the last time ended: in a loop

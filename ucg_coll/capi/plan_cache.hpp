@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,6 +57,12 @@ class CachedPlan {
     /// Returns how many bytes of memory it holds with all its runs, each of which has scratch of
     /// its own, roughly.
     std::uint64_t bytes() const;
+    /// Does its request have lengths and places of single blocks? Such plans are large, and in many
+    /// programs each serves one call only.
+    bool has_vectors() const { return !request_.send.empty() || !request_.receive.empty(); }
+    /// When it was last asked for, by the cache's count.
+    std::uint64_t used() const { return used_; }
+    void set_used(std::uint64_t when) { used_ = when; }
 
   private:
     PlanRun* add_run();
@@ -63,6 +70,7 @@ class CachedPlan {
     graph::Request request_;
     std::string algorithm_;
     engine::Program program_;
+    std::uint64_t used_ = 0;
     std::vector<std::unique_ptr<PlanRun>> runs_;
     PlanRun* idle_ = nullptr;
 };
@@ -90,7 +98,12 @@ class PlanCache {
     using Make =
         std::function<Result<std::unique_ptr<CachedPlan>>(const graph::Request&, std::uint64_t)>;
 
-    explicit PlanCache(Make make) : make_(std::move(make)) {}
+    /// `all_bytes`: what the plans of all groups of the process hold together; outlives this.
+    PlanCache(Make make, std::atomic<std::uint64_t>& all_bytes)
+        : make_(std::move(make)), all_bytes_(all_bytes) {}
+    ~PlanCache() { all_bytes_.fetch_sub(counted_bytes_, std::memory_order_relaxed); }
+    PlanCache(const PlanCache&) = delete;
+    PlanCache& operator=(const PlanCache&) = delete;
 
     /// Returns the call that `params` repeats, if it is the latest of those that share its place;
     /// else null. Most often it is the very latest call. Valid until the next call of understand().
@@ -135,11 +148,15 @@ class PlanCache {
     std::size_t size() const { return plans_.size(); }
 
   private:
-    /// Beyond so many plans, or bytes of them, some of those that are not in use are dropped:
-    /// programs whose sizes never repeat must not grow without bound, and a loop over a few more
-    /// plans than these keeps most.
+    /// Beyond so many plans, or bytes of them in all groups, some of those that are not in use are
+    /// dropped: programs whose sizes never repeat must not grow without bound, and a loop over a
+    /// few more plans than these keeps most.
     static constexpr std::size_t kPlansMax = 512;
     static constexpr std::uint64_t kBytesMax = 256ULL << 20;
+    /// Of plans with vectors that are not in use, so many are kept, and more as long as they hold
+    /// no more bytes than these: a program may come with other vectors each time.
+    static constexpr std::size_t kVectorPlansKept = 8;
+    static constexpr std::uint64_t kVectorBytesMax = 4ULL << 20;
     static constexpr unsigned kRecentBitsMax = 6;
 
     /// Returns the place of a shape in recent_, by the uppermost bits of its hash.
@@ -153,7 +170,9 @@ class PlanCache {
     Result<CachedPlan*> add(const graph::Request& request, std::uint64_t hash);
     /// Returns how many bytes all plans hold. Takes time in proportion to their number.
     std::uint64_t bytes() const;
+    std::uint64_t count_all_bytes();
     bool drop_some();
+    void drop_with_vectors();
     void drop_by_rooms();
     template <typename Drop>
     void drop_idle(Drop drop);
@@ -163,6 +182,9 @@ class PlanCache {
     }
 
     Make make_;
+    std::atomic<std::uint64_t>& all_bytes_;
+    std::uint64_t counted_bytes_ = 0; ///< What all_bytes_ has of this cache.
+    std::uint64_t uses_ = 0;          ///< Counts what CachedPlan::used() tells.
     /// Logarithm of the number of places. Programs have thousands of groups, most of which serve
     /// one or two calls: there are as many places as it takes to keep these apart.
     unsigned recent_bits_ = 0;

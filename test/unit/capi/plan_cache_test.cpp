@@ -2,6 +2,7 @@
 // bound, and plans that are in use stay.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -36,9 +37,12 @@ PlanCache::Make maker(std::uint64_t scratch_bytes) {
 }
 
 struct Caller {
-    explicit Caller(std::uint64_t scratch_bytes = 0) : plans(maker(scratch_bytes)) {}
+    explicit Caller(std::uint64_t scratch_bytes = 0)
+        : plans(maker(scratch_bytes), all_bytes), others(maker(scratch_bytes), all_bytes) {}
 
+    std::atomic<std::uint64_t> all_bytes = 0;
     PlanCache plans;
+    PlanCache others; ///< Of another group.
     std::byte send[8] = {};
     std::byte receive[8] = {};
 
@@ -113,6 +117,102 @@ TEST_CASE("capi: plans of much memory are dropped before there are many", "[capi
     }
     CHECK(most >= 250);
     CHECK(most <= 256);
+}
+
+TEST_CASE("capi: the plans of all groups of a process have one bound", "[capi]") {
+    Caller caller(std::uint64_t{1} << 20);
+    for (std::uint64_t bytes = 1; bytes <= kPlansMax; ++bytes) {
+        caller.plan_of(bytes);
+        REQUIRE(caller.others.understand(caller.allgather_of(bytes), 0, 1).ok());
+        REQUIRE(caller.plans.size() + caller.others.size() <= 257);
+    }
+    CHECK(caller.plans.size() + caller.others.size() > 200);
+    CHECK(caller.all_bytes > std::uint64_t{200} << 20);
+}
+
+namespace {
+
+/// Calls whose blocks have lengths of their own, all of one shape.
+struct VectorCaller : Caller {
+    using Caller::Caller;
+
+    std::array<std::byte, 4096> from = {};
+    std::array<std::byte, 4096> to = {};
+
+    CachedPlan* plan_of_block(std::uint64_t bytes) {
+        const std::int64_t place = 0;
+        ucg_coll_params_t params = {};
+        params.type = UCG_COLL_ALLTOALLV;
+        params.field_mask = UCG_COLL_PARAM_FIELD_VECTORS;
+        params.element_bytes = 1;
+        params.send_buffer = from.data();
+        params.recv_buffer = to.data();
+        params.send_counts = &bytes;
+        params.recv_counts = &bytes;
+        params.send_displs = &place;
+        params.recv_displs = &place;
+        if (const KnownCall* const known = plans.recall(params)) {
+            return known->plan;
+        }
+        const auto known = plans.understand(params, 0, 1);
+        REQUIRE(known.ok());
+        return (*known)->plan;
+    }
+};
+
+} // namespace
+
+TEST_CASE("capi: of large plans with vectors that do not come again few are kept", "[capi]") {
+    VectorCaller caller(std::uint64_t{1} << 20);
+    CachedPlan* const other = caller.plan_of(1); // Without vectors.
+    for (std::uint64_t bytes = 1; bytes <= 1000; ++bytes) {
+        caller.plan_of_block(bytes);
+        REQUIRE(caller.plans.size() <= 1 + 8);
+    }
+    const std::uint64_t planned = caller.plans.planned();
+    CHECK(caller.plan_of(1) == other);
+    for (std::uint64_t bytes = 1000; bytes > 1000 - 7; --bytes) {
+        caller.plan_of_block(bytes);
+    }
+    CHECK(caller.plans.planned() == planned);
+}
+
+TEST_CASE("capi: vectors that come again find their plans among others that do not", "[capi]") {
+    VectorCaller caller(std::uint64_t{1} << 20);
+    constexpr std::uint64_t kFixed = 4;
+    for (std::uint64_t round = 0; round < 100; ++round) {
+        for (std::uint64_t bytes = 1; bytes <= kFixed; ++bytes) {
+            caller.plan_of_block(bytes);
+        }
+        caller.plan_of_block(100 + round);
+    }
+    CHECK(caller.plans.planned() == kFixed + 100);
+}
+
+TEST_CASE("capi: a call that repeats one of few keeps its plan, however often others come",
+          "[capi]") {
+    VectorCaller caller(std::uint64_t{1} << 20);
+    for (int i = 0; i < 100; ++i) {
+        caller.plan_of_block(1);
+        CHECK(caller.plans.planned() == 1);
+    }
+    for (std::uint64_t bytes = 2; bytes <= 8; ++bytes) { // The first stays among the latest.
+        caller.plan_of_block(bytes);
+    }
+    caller.plan_of_block(1);
+    CHECK(caller.plans.planned() == 8);
+}
+
+TEST_CASE("capi: of small plans with vectors many are kept", "[capi]") {
+    VectorCaller caller;
+    constexpr std::uint64_t kFixed = 200;
+    for (int round = 0; round < 3; ++round) {
+        for (std::uint64_t bytes = 1; bytes <= kFixed; ++bytes) {
+            caller.plan_of_block(bytes);
+        }
+    }
+    CHECK(caller.plans.planned() == kFixed);
+    CHECK(caller.all_bytes < std::uint64_t{4} << 20);
 }
 
 TEST_CASE("capi: what is trimmed drops the plans that nobody uses", "[capi]") {
