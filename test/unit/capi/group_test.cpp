@@ -1,19 +1,30 @@
 // Groups that cannot be made.
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
 #include "test/support/catch.hpp"
 #include "ucg/ucg.h"
+#include "ucg_coll/capi/wireup/hello.hpp"
 
 namespace {
 
-/// The allgather of two ranks that contribute the same; memory runs out after so many exchanges.
+using ucg::capi::Hello;
+
+/// The allgather of two ranks that contribute the same, apart from their numbers; memory runs out
+/// after so many exchanges.
 int gather_until_exhausted(void* left, const void* send, void* receive, std::size_t bytes) {
     if (--*static_cast<int*>(left) < 0) {
         throw std::bad_alloc();
     }
     std::memcpy(receive, send, bytes);
-    std::memcpy(static_cast<char*>(receive) + bytes, send, bytes);
+    char* const second = static_cast<char*>(receive) + bytes;
+    std::memcpy(second, send, bytes);
+    if (bytes == sizeof(Hello)) {
+        const std::uint32_t rank = 1;
+        std::memcpy(second + offsetof(Hello, rank), &rank, sizeof(rank));
+    }
     return 0;
 }
 

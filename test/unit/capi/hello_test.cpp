@@ -1,6 +1,9 @@
 // What ranks tell one another first, and which ranks cannot be in one group.
+#include <cstring>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "test/support/catch.hpp"
 #include "ucg_coll/capi/handles.hpp"
@@ -11,24 +14,32 @@ using namespace ucg::capi;
 
 namespace {
 
-/// The verdict at `rank` of a group of two ranks, the second of which says `other`. `config`: what
-/// that rank has set.
-Status verdict(const Hello& other, std::uint32_t rank = 0, const Config& config = {}) {
+/// The verdict at `rank` of a group whose ranks are said to say `all`.
+Status verdict_of(const std::vector<Hello>& all, std::uint32_t rank = 0,
+                  const Config& config = {}) {
     ucg_context_h context = nullptr;
     REQUIRE(ucg_context_create(nullptr, nullptr, &context) == UCG_OK);
     Status status;
     {
         GroupParams params;
         params.rank = rank;
-        params.size = 2;
+        params.size = static_cast<std::uint32_t>(all.size());
         Exchanges exchanges;
         Peers peers(*context, params, exchanges);
-        Hello first;
-        first.settings = config.common_digests();
-        status = compare({first, other}, config, NamedMachine(), peers);
+        status = compare(all, config, NamedMachine(), peers);
     }
     CHECK(ucg_context_destroy(context) == UCG_OK);
     return status;
+}
+
+/// The verdict at `rank` of a group of two ranks, the second of which says `other`. `config`: what
+/// that rank has set.
+Status verdict(Hello other, std::uint32_t rank = 0, const Config& config = {}) {
+    Hello first;
+    first.settings = config.common_digests();
+    first.rank_count = other.rank_count = 2;
+    other.rank = 1;
+    return verdict_of({first, other}, rank, config);
 }
 
 /// What a rank with these settings says.
@@ -60,6 +71,47 @@ TEST_CASE("capi/hello: ranks of other versions of the library make none", "[capi
     CHECK(protocol.code() == Code::disagreement);
     CHECK(protocol.message().find("protocol " + std::to_string(kProtocol + 1)) !=
           std::string::npos);
+}
+
+TEST_CASE("capi/hello: another version's word that it declines is not believed", "[capi]") {
+    Hello other;
+    other.version += 1;
+    other.declines = 1; // It has something else there.
+    CHECK(verdict(other).code() == Code::disagreement);
+    other.version -= 1;
+    CHECK(verdict(other).code() == Code::unreachable);
+}
+
+TEST_CASE("capi/hello: an allgather that is not in rank order is noticed", "[capi]") {
+    std::vector<Hello> all(3);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        all[rank].rank = rank;
+        all[rank].rank_count = 3;
+        all[rank].settings = Config().common_digests();
+    }
+    REQUIRE(verdict_of(all).ok());
+    const std::vector<Hello> right = all;
+    std::swap(all[0], all[2]);
+    const Status swapped = verdict_of(all);
+    CHECK(swapped.code() == Code::invalid_argument);
+    CHECK(swapped.message().find("rank 2 of 3 in place of that of rank 0 of 3") !=
+          std::string::npos);
+    all = right;
+    all[1].rank_count = 2; // A rank that makes another group.
+    CHECK(verdict_of(all).message().find("rank 1 of 2 in place of that of rank 1 of 3") !=
+          std::string::npos);
+}
+
+TEST_CASE("capi/hello: an allgather that leaves parts out is noticed", "[capi]") {
+    std::vector<Hello> all(2);
+    all[0].rank_count = 2;
+    const bool zeroed = GENERATE(true, false); // Or as it was before the call.
+    if (zeroed) {
+        std::memset(static_cast<void*>(&all[1]), 0, sizeof(Hello));
+    }
+    const Status status = verdict_of(all);
+    CHECK(status.code() == Code::invalid_argument);
+    CHECK(status.message() == "the caller's allgather has brought nothing of rank 1");
 }
 
 TEST_CASE("capi/hello: ranks with other settings make none", "[capi]") {

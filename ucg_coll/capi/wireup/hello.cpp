@@ -9,8 +9,10 @@
 
 namespace ucg::capi {
 
-Hello hello_of(Context& context, std::uint32_t rank_count) {
+Hello hello_of(Context& context, std::uint32_t rank, std::uint32_t rank_count) {
     Hello mine;
+    mine.rank = rank;
+    mine.rank_count = rank_count;
     const Context::ProcessFacts& facts = context.process_facts();
     if (facts.host.ok()) {
         mine.host = shm::identity(*facts.host);
@@ -49,6 +51,8 @@ Status declined(std::size_t rank) {
 Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges) {
     const GatheredValues<Hello> memory = values_of<Hello>(params.size);
     memory->mine.declines = 1;
+    memory->mine.rank = params.rank;
+    memory->mine.rank_count = params.size;
     const Exchange hello = {&memory->mine, memory->all.data(), sizeof(Hello), &memory->under_way};
     const bool told = co_await exchanges.make(hello);
     co_return told ? declined(params.rank)
@@ -60,6 +64,45 @@ namespace {
 std::string build_text(const Hello& hello) {
     return fmt::format("version {}.{}.{} (protocol {})", hello.version >> 24,
                        hello.version >> 16 & 0xff, hello.version & 0xffff, hello.protocol);
+}
+
+bool same_build(const Hello& left, const Hello& right) {
+    return left.version == right.version && left.protocol == right.protocol;
+}
+
+/// Has the caller's allgather put the part of each rank in its place? That function is the one
+/// which each integrator writes, and nothing later would show what is wrong with it. What another
+/// build says of its rank lies elsewhere.
+Status check_parts(const std::vector<Hello>& all) {
+    const Hello ours;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        const Hello& hello = all[rank];
+        if (hello.version == 0 || (same_build(hello, ours) && hello.rank_count == 0)) {
+            return failure(Code::invalid_argument,
+                           "the caller's allgather has brought nothing of rank {}", rank);
+        }
+        if (same_build(hello, ours) && (hello.rank != rank || hello.rank_count != all.size())) {
+            return failure(Code::invalid_argument,
+                           "the caller's allgather has brought the part of rank {} of {} in place "
+                           "of that of rank {} of {}: parts must lie in rank order, and groups be "
+                           "made in one order on all ranks",
+                           hello.rank, hello.rank_count, rank, all.size());
+        }
+    }
+    return {};
+}
+
+/// Nothing else that another build says is to be believed.
+Status compare_builds(const std::vector<Hello>& all, Peers& peers) {
+    const auto other = std::find_if(all.begin(), all.end(),
+                                    [&](const Hello& hello) { return !same_build(hello, all[0]); });
+    if (other == all.end()) {
+        return {};
+    }
+    peers.set_speaker(0);
+    return failure(Code::disagreement,
+                   "rank 0 runs {} of the library, rank {} {}: use one version on all hosts",
+                   build_text(all[0]), other - all.begin(), build_text(*other));
 }
 
 /// Names the settings in which that rank differs from rank 0. Only rank 0, which tells the user,
@@ -111,6 +154,12 @@ Status compare_machines(const std::vector<Hello>& all, const NamedMachine& machi
 
 Status compare(const std::vector<Hello>& all, const Config& config, const NamedMachine& machine,
                Peers& peers) {
+    if (Status status = check_parts(all); !status.ok()) {
+        return status;
+    }
+    if (Status status = compare_builds(all, peers); !status.ok()) {
+        return status;
+    }
     const auto absent = std::find_if(all.begin(), all.end(),
                                      [](const Hello& hello) { return hello.declines != 0; });
     if (absent != all.end()) {
@@ -119,13 +168,6 @@ Status compare(const std::vector<Hello>& all, const Config& config, const NamedM
         return declined(rank);
     }
     for (std::size_t other = 1; other < all.size(); ++other) {
-        if (all[other].version != all[0].version || all[other].protocol != all[0].protocol) {
-            peers.set_speaker(0);
-            return failure(Code::disagreement,
-                           "rank 0 runs {} of the library, rank {} {}: use one version on all "
-                           "hosts",
-                           build_text(all[0]), other, build_text(all[other]));
-        }
         if (all[other].settings != all[0].settings) {
             peers.set_speaker(0);
             return different_settings(all, other, config, peers);

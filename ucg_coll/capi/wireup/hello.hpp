@@ -68,20 +68,24 @@ struct Hello {
     std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
     /// Network::process() of its UCX; 0: it has not started that yet.
     std::uint64_t network_process = 0;
-    std::array<std::uint64_t, 5> reserved = {};
+    std::uint32_t rank = 0;
+    std::uint32_t rank_count = 0; ///< 0: the caller's allgather has left this part out.
+    std::array<std::uint64_t, 4> reserved = {};
 };
 static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
               offsetof(Hello, protocol) == 4);
 
-/// Returns what this process says in a group of so many ranks, without what it says of its heap.
-Hello hello_of(Context& context, std::uint32_t rank_count);
+/// Returns what this process says as that rank of a group of so many ranks, without what it says of
+/// its heap.
+Hello hello_of(Context& context, std::uint32_t rank, std::uint32_t rank_count);
 
 /// Returns the failure of a group that `rank` cannot be in.
 Status declined(std::size_t rank);
 
 /// Can the ranks be one group? Compares rank 0 with the others, so that every rank comes to the
 /// same verdict. Rank 0 is the one that tells the user, or the rank that declines or cannot use its
-/// UCG_MACHINE. `config`, `machine`: this rank's own.
+/// UCG_MACHINE; if the caller's allgather is wrong, every rank that can see it. `config`,
+/// `machine`: this rank's own.
 Status compare(const std::vector<Hello>& all, const Config& config, const NamedMachine& machine,
                Peers& peers);
 

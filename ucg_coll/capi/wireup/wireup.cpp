@@ -102,7 +102,7 @@ class Wireup {
     }
 
     Task<Status> say_hello() {
-        Hello mine = hello_of(context_, peers_.count());
+        Hello mine = hello_of(context_, static_cast<std::uint32_t>(peers_.rank()), peers_.count());
         shared_memory_.tell(mine);
         const Result<std::vector<Hello>> all = co_await peers_.allgather(mine);
         co_return all.ok() ? take_in(*all) : all.status();

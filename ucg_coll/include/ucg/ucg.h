@@ -221,8 +221,9 @@ ucg_status_t ucg_mem_free(ucg_context_h context, void* address);
 
 /** The caller's own allgather, used while a group is made: gathers `bytes` bytes of `send_buffer`
  *  from every rank of the group into `recv_buffer` (size * bytes) in rank order. Blocking; returns
- *  0 on success, the same on all ranks if it can. Meanwhile it may make progress, also on a context
- *  that is not UCG_THREAD_MODE_MULTIPLE. */
+ *  0 on success, the same on all ranks if it can. If parts are missing or not in rank order, the
+ *  group ends with UCG_ERR_INVALID_PARAM on the ranks that see it. Meanwhile it may make progress,
+ *  also on a context that is not UCG_THREAD_MODE_MULTIPLE. */
 typedef int (*ucg_oob_allgather_cb_t)(void* oob_arg, const void* send_buffer, void* recv_buffer,
                                       size_t bytes);
 
