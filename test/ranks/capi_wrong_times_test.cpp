@@ -238,3 +238,47 @@ TEST_CASE("capi: what was freed is neither started nor posted until it is handed
                             }) == "");
     }
 }
+
+namespace {
+
+/// An allgather that tries to destroy the context for which a group is being made.
+struct Destroying {
+    ThreadRank* rank;
+    ucg_context_h context = nullptr;
+    int refusals = 0;
+    int exchanges = 0;
+
+    static int allgather(void* self, const void* send, void* receive, std::size_t bytes) {
+        auto* const me = static_cast<Destroying*>(self);
+        ++me->exchanges;
+        if (me->rank->rank == 0) {
+            me->refusals += ucg_context_destroy(me->context) == UCG_ERR_BUSY ? 1 : 0;
+        }
+        return ThreadRank::allgather(me->rank, send, receive, bytes);
+    }
+};
+
+} // namespace
+
+TEST_CASE("capi: a context in which a group is made by waiting is not destroyed",
+          "[capi][errors]") {
+    CHECK(ucg::test::run_thread_ranks(2, [](ThreadRank& me) -> std::string {
+              Destroying caller = {&me};
+              if (ucg_context_create(nullptr, nullptr, &caller.context) != UCG_OK) {
+                  return "no context";
+              }
+              ucg_group_params_t params = me.group_params();
+              params.oob_allgather = Destroying::allgather;
+              params.oob_arg = &caller;
+              ucg_group_h group = nullptr;
+              if (ucg_group_create(caller.context, &params, &group) != UCG_OK) {
+                  return "no group";
+              }
+              me.meeting->wait();
+              ucg_group_destroy(group);
+              if (me.rank == 0 && caller.refusals != caller.exchanges) {
+                  return "not refused";
+              }
+              return ucg_context_destroy(caller.context) == UCG_OK ? "" : "in use for ever";
+          }) == "");
+}

@@ -28,6 +28,7 @@ std::unique_lock<OptionalMutex> hold_maker(Context* context) {
 } // namespace
 
 MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
+    const ContextUse use(context);
     std::unique_lock<OptionalRecursiveMutex> in_order;
     if (context != nullptr) {
         in_order = std::unique_lock(context->waiting_makers());
@@ -60,13 +61,13 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
     return task.outcome();
 }
 
-GroupCreation::Use::Use(Context* context) : context_(context) {
+ContextUse::ContextUse(Context* context) : context_(context) {
     if (context_ != nullptr) {
         context_->creation_begins();
     }
 }
 
-GroupCreation::Use::~Use() {
+ContextUse::~ContextUse() {
     if (context_ != nullptr) {
         context_->creation_ends();
     }

@@ -18,6 +18,18 @@ namespace ucg::capi {
 
 using MadeGroup = Result<std::unique_ptr<Group>>;
 
+/// Keeps a context in use while a group is made: until everything else that needs it is destroyed.
+class ContextUse {
+  public:
+    explicit ContextUse(Context* context);
+    ~ContextUse();
+    ContextUse(const ContextUse&) = delete;
+    ContextUse& operator=(const ContextUse&) = delete;
+
+  private:
+    Context* const context_;
+};
+
 /// Makes a group, and returns when it is made or has failed. `context`: null if this process cannot
 /// be in it.
 MadeGroup make_group(Context* context, const ucg_group_params_t& params);
@@ -40,23 +52,11 @@ class GroupCreation {
     const GroupParams& params() const { return params_; }
 
   private:
-    /// Keeps the context in use until everything else here that needs it is destroyed.
-    class Use {
-      public:
-        explicit Use(Context* context);
-        ~Use();
-        Use(const Use&) = delete;
-        Use& operator=(const Use&) = delete;
-
-      private:
-        Context* const context_;
-    };
-
     bool exchange();
     bool go_on();
 
     Context* const context_;
-    const Use use_;
+    const ContextUse use_;
     const GroupParams params_;
     const ucg_oob_allgather_start_cb_t start_;
     const ucg_oob_allgather_test_cb_t test_;
