@@ -60,6 +60,21 @@ Status check_version(unsigned api_major, unsigned api_minor) {
                         api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
 }
 
+/// A mode that is not known may have been meant for another library, in which the threads of the
+/// program are under the same number.
+Status check_thread_mode(const ucg_context_params_t* params) {
+    if (params == nullptr || (params->field_mask & UCG_CONTEXT_PARAM_FIELD_THREAD_MODE) == 0 ||
+        params->thread_mode == UCG_THREAD_MODE_SINGLE ||
+        params->thread_mode == UCG_THREAD_MODE_MULTIPLE) {
+        return {};
+    }
+    return ucg::failure(
+        Code::invalid_argument,
+        "thread_mode is {}, there are UCG_THREAD_MODE_SINGLE ({}) and _MULTIPLE ({})",
+        static_cast<int>(params->thread_mode), int{UCG_THREAD_MODE_SINGLE},
+        int{UCG_THREAD_MODE_MULTIPLE});
+}
+
 /// Returns the code of a failure that all ranks share. One of them may have lacked memory; but that
 /// no memory is left for a group is the code of a rank that failed alone.
 ucg_status_t agreed(Code code) {
@@ -169,6 +184,9 @@ UCG_PUBLIC ucg_status_t ucg_context_create_version(unsigned api_major, unsigned 
                                                    ucg_config_h config, ucg_context_h* context_p) {
     return guarded([&] {
         if (const Status status = ucg::capi::check_version(api_major, api_minor); !status.ok()) {
+            return report(status);
+        }
+        if (const Status status = ucg::capi::check_thread_mode(params); !status.ok()) {
             return report(status);
         }
         Result<Config> settings =

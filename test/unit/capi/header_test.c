@@ -61,6 +61,24 @@ static void check_handshake(void) {
     check(ucg_context_destroy(context) == UCG_OK, "its end");
 }
 
+/** Only modes that the library knows: other libraries have more of them, under other numbers. */
+static void check_thread_modes(void) {
+    int mode;
+    for (mode = -1; mode <= 3; ++mode) {
+        ucg_context_params_t params = {0};
+        ucg_context_h context = NULL;
+        const int known = mode == UCG_THREAD_MODE_SINGLE || mode == UCG_THREAD_MODE_MULTIPLE;
+        ucg_status_t status;
+        params.field_mask = UCG_CONTEXT_PARAM_FIELD_THREAD_MODE;
+        params.thread_mode = (ucg_thread_mode_t)mode;
+        status = ucg_context_create(&params, NULL, &context);
+        check(status == (known ? UCG_OK : UCG_ERR_INVALID_PARAM), "thread modes");
+        if (status == UCG_OK) {
+            check(ucg_context_destroy(context) == UCG_OK, "end of a context");
+        }
+    }
+}
+
 /** Whatever a call tries to start or to destroy at the wrong time stays as it is. */
 static void check_wrong_times(ucg_context_h context, ucg_group_h group,
                               const ucg_coll_params_t* reduction) {
@@ -241,6 +259,7 @@ int main(void) {
     check(ucg_config_modify(config, "LOG_LEVEL", "error") == UCG_OK, "log level");
     check(ucg_context_create(NULL, config, &context) == UCG_OK, "context");
     check_handshake();
+    check_thread_modes();
     ucg_config_release(config);
     check_creation(context);
     check_group_of_one(context);

@@ -165,7 +165,8 @@ ucg_status_t ucg_context_create_version(unsigned api_major, unsigned api_minor,
                                         ucg_context_h* context_p);
 
 /** Makes a context; one per process is enough. Does not communicate. `config` may be NULL: then the
- *  environment is read. `params` may be NULL. UCG_ERR_UNSUPPORTED: this header is of another major
+ *  environment is read. `params` may be NULL. UCG_ERR_INVALID_PARAM: a variable that cannot be
+ *  parsed, or a thread_mode that is none. UCG_ERR_UNSUPPORTED: this header is of another major
  *  version than the library, or of a later minor one; libraries serve older callers. */
 static inline ucg_status_t ucg_context_create(const ucg_context_params_t* params,
                                               ucg_config_h config, ucg_context_h* context_p) {
