@@ -26,10 +26,13 @@ ucg_status_t guarded(Body&& body) noexcept {
 }
 
 /// Logs a failure that was found here, and returns its code. A Status that came from below was
-/// logged there; the C edge is where statuses made by our own checks end.
+/// logged there; the C edge is where statuses made by our own checks end. A caller who is told that
+/// something is not supported, or busy, does it in another way or later, as the contract says: only
+/// who looks for that reads of it.
 inline ucg_status_t report(const Status& status) {
     if (!status.ok()) {
-        log(LogLevel::error, "{}", status.message());
+        const bool by_contract = status.code() == Code::unsupported || status.code() == Code::busy;
+        log(by_contract ? LogLevel::debug : LogLevel::error, "{}", status.message());
     }
     return to_c(status);
 }

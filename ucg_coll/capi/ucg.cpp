@@ -49,15 +49,17 @@ void tell_of_variables(Context* context, std::uint32_t rank) {
     }
 }
 
-/// Can this library serve a program that was compiled with a header of that version?
-Status check_version(unsigned api_major, unsigned api_minor) {
+/// Can this library serve a program that was compiled with a header of that version? If it cannot,
+/// the user is told.
+bool serves(unsigned api_major, unsigned api_minor) {
     if (api_major == UCG_API_MAJOR && api_minor <= UCG_API_MINOR) {
-        return {};
+        return true;
     }
-    return ucg::failure(Code::unsupported,
-                        "this program was compiled with <ucg/ucg.h> of API {}.{}, but libucg {} "
-                        "has API {}.{}: compile it anew, or run it with the library of its header",
-                        api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
+    log(LogLevel::error,
+        "this program was compiled with <ucg/ucg.h> of API {}.{}, but libucg {} has API {}.{}: "
+        "compile it anew, or run it with the library of its header",
+        api_major, api_minor, UCG_VERSION_STRING, UCG_API_MAJOR, UCG_API_MINOR);
+    return false;
 }
 
 /// A mode that is not known may have been meant for another library, in which the threads of the
@@ -183,8 +185,8 @@ UCG_PUBLIC ucg_status_t ucg_context_create_version(unsigned api_major, unsigned 
                                                    const ucg_context_params_t* params,
                                                    ucg_config_h config, ucg_context_h* context_p) {
     return guarded([&] {
-        if (const Status status = ucg::capi::check_version(api_major, api_minor); !status.ok()) {
-            return report(status);
+        if (!ucg::capi::serves(api_major, api_minor)) {
+            return UCG_ERR_UNSUPPORTED;
         }
         if (const Status status = ucg::capi::check_thread_mode(params); !status.ok()) {
             return report(status);

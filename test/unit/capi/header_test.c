@@ -79,6 +79,30 @@ static void check_thread_modes(void) {
     }
 }
 
+static int lines;
+
+static void count_line(const char* line, void* arg) {
+    (void)line;
+    (void)arg;
+    ++lines;
+}
+
+/** A caller that falls back, or tries again later, reads nothing of it in the log. */
+static void check_quiet_refusals(ucg_context_h context, ucg_group_h group) {
+    const double in = 1;
+    double out = 0;
+    void* former_arg;
+    const ucg_log_handler_t former = ucg_log_set_handler(count_line, NULL, &former_arg);
+    lines = 0;
+    check(ucg_allreduce(group, &in, &out, 1, UCG_DT_FLOAT64, UCG_OP_BAND) == UCG_ERR_UNSUPPORTED,
+          "bits of a number");
+    check(ucg_context_destroy(context) == UCG_ERR_BUSY, "a context with a group");
+    check(lines == 0, "no line for a refusal by the contract");
+    check(ucg_bcast(group, &out, 1, UCG_DT_FLOAT64, 1) == UCG_ERR_INVALID_PARAM, "no such root");
+    check(lines == 1, "a line for a wrong argument");
+    (void)ucg_log_set_handler(former, former_arg, NULL);
+}
+
 /** Whatever a call tries to start or to destroy at the wrong time stays as it is. */
 static void check_wrong_times(ucg_context_h context, ucg_group_h group,
                               const ucg_coll_params_t* reduction) {
@@ -219,6 +243,7 @@ static void check_group_of_one(ucg_context_h context) {
           "counters");
     check(attr.host_count == 77, "what was not asked for is left");
     check_wrong_times(context, group, &params);
+    check_quiet_refusals(context, group);
     check_short_forms(group);
     check(ucg_group_destroy(group) == UCG_OK, "the end of the group");
 }

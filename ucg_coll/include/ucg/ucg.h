@@ -7,7 +7,7 @@
  *     set has its default, so structures can grow without breaking callers.
  *   - Every function that can fail returns ucg_status_t. Nothing throws. The first place that finds
  *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
- *     trace) allows.
+ *     trace) allows; of UCG_ERR_UNSUPPORTED and _BUSY, which callers may expect, from debug on.
  *   - Handles are owned by the caller, who destroys them: requests before their group, groups
  *     before their context; too early a call fails with UCG_ERR_BUSY; the handle stays valid. With
  *     a null handle or output pointer behaviour is undefined, except where a function allows it.
