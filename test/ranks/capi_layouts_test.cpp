@@ -33,6 +33,7 @@ struct Strided {
     std::size_t failing_calls = 0;
     ucg_status_t failure = UCG_ERR_IO_ERROR;
     std::size_t calls = 0;
+    std::uint64_t packed_bytes = 0; ///< Of all calls of pack.
 
     explicit Strided(const std::vector<std::int64_t>& dense) : words(dense.size() * kStride, kGap) {
         for (std::size_t i = 0; i < dense.size(); ++i) {
@@ -71,6 +72,7 @@ struct Strided {
         for (std::uint64_t i = 0; i < bytes; i += kWord) {
             std::memcpy(static_cast<std::byte*>(piece) + i, from + place(offset + i), kWord);
         }
+        static_cast<Strided*>(self)->packed_bytes += bytes;
         return static_cast<Strided*>(self)->next_call();
     }
     static ucg_status_t unpack(void* self, void* buffer, std::uint64_t offset, const void* piece,
@@ -263,4 +265,50 @@ TEST_CASE("capi: a layout's functions may fail", "[capi][layouts][shm]") {
             }
         }
     }
+}
+
+TEST_CASE("capi: in place, only what a rank contributes is packed", "[capi][shm]") {
+    const ucg_coll_type_t type =
+        GENERATE(UCG_COLL_ALLGATHER, UCG_COLL_ALLGATHERV, UCG_COLL_GATHER, UCG_COLL_GATHERV);
+    CAPTURE(ucg_coll_type_string(type));
+    CHECK(run_shm_group(3, [&](ThreadRank& me, ucg_context_h, ucg_group_h group) -> std::string {
+              constexpr std::uint64_t kCount = 5;
+              constexpr unsigned kRoot = 1;
+              const bool rooted = type == UCG_COLL_GATHER || type == UCG_COLL_GATHERV;
+              const std::vector<std::uint64_t> counts(3, kCount);
+              const std::vector<std::int64_t> places = {0, kCount, 2 * kCount};
+              std::vector<std::int64_t> dense(3 * kCount, -1); // Of others: nothing yet.
+              for (std::uint64_t i = 0; i < kCount; ++i) {
+                  dense[me.rank * kCount + i] = static_cast<std::int64_t>(me.rank);
+              }
+              Strided blocks(dense);
+              const std::vector<std::int64_t> own(kCount, static_cast<std::int64_t>(me.rank));
+              ucg_coll_params_t params = {};
+              params.field_mask = UCG_COLL_PARAM_FIELD_LAYOUTS | UCG_COLL_PARAM_FIELD_VECTORS;
+              params.type = type;
+              params.count = kCount;
+              params.element_bytes = kWord;
+              params.root = rooted ? kRoot : 0;
+              params.recv_counts = counts.data();
+              params.recv_displs = places.data();
+              const bool receives = !rooted || me.rank == kRoot;
+              params.flags = receives ? UCG_COLL_FLAG_IN_PLACE : 0;
+              params.send_buffer = receives ? nullptr : own.data();
+              params.recv_buffer = blocks.words.data();
+              params.recv_layout = &blocks.layout;
+              if (const ucg_status_t status = ucg_coll_run(group, &params); status != UCG_OK) {
+                  return ucg_status_string(status);
+              }
+              if (!receives) {
+                  return "";
+              }
+              for (std::uint64_t i = 0; i < 3 * kCount; ++i) {
+                  if (blocks.dense()[i] != static_cast<std::int64_t>(i / kCount)) {
+                      return "a wrong result";
+                  }
+              }
+              return blocks.packed_bytes == kCount * kWord && blocks.gaps_intact()
+                         ? ""
+                         : std::to_string(blocks.packed_bytes) + " bytes packed";
+          }) == "");
 }

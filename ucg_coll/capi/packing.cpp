@@ -72,6 +72,7 @@ Result<std::unique_ptr<Packing>> Packing::make(const ucg_coll_params_t& params, 
             packing->output_.counts.push_back(bytes / params.element_bytes);
         }
     }
+    packing->contributed_ = packing->contributed(*request, rank);
     packing->set_vectors();
     packing->take_memory();
     packing->rebind(params.send_buffer, params.recv_buffer);
@@ -95,6 +96,22 @@ void Packing::lay_out(Side& side, const std::vector<std::uint64_t>& bytes,
                                   ? static_cast<std::int64_t>(packed) / element_bytes_
                                   : displacement);
         packed += bytes[i];
+    }
+}
+
+/// Peers' blocks are none of this rank's contribution: the program need not have written them.
+Packing::Range Packing::contributed(const graph::Request& request, Rank rank) const {
+    const auto own = static_cast<std::size_t>(rank);
+    switch (request.collective) {
+    case graph::Collective::allgather:
+    case graph::Collective::gather: return {own * request.bytes, (own + 1) * request.bytes};
+    case graph::Collective::allgatherv:
+    case graph::Collective::gatherv:
+        return own < output_.blocks.size()
+                   ? Range{output_.blocks[own].packed,
+                           output_.blocks[own].packed + output_.blocks[own].bytes}
+                   : Range();
+    default: return {};
     }
 }
 
@@ -138,9 +155,9 @@ void Packing::rebind(const void* send, void* receive) {
 void Packing::load() {
     status_ = UCG_OK;
     loaded_ = true;
-    pack(input_, user_input_); // In place there may be an input, too: a scatter's root has one.
+    pack(input_, user_input_, {}); // In place there may be an input, too: a scatter's root has one.
     if (in_place_) {
-        pack(output_, user_output_);
+        pack(output_, user_output_, contributed_);
     }
 }
 
@@ -164,12 +181,14 @@ ucg_status_t status_of_function(ucg_status_t status) {
 
 } // namespace
 
-void Packing::pack(const Side& side, const std::byte* from) {
+void Packing::pack(const Side& side, const std::byte* from, Range range) {
     for (const Block& block : side.blocks) {
-        for (std::uint64_t at = 0; at < block.bytes && status_ == UCG_OK; at += kPieceBytes) {
-            status_ = status_of_function(side.layout->pack(
-                side.layout->layout_arg, from + block.place, at,
-                side.memory.get() + block.packed + at, std::min(kPieceBytes, block.bytes - at)));
+        const std::uint64_t begin = std::max(range.begin, block.packed);
+        const std::uint64_t end = std::min(range.end, block.packed + block.bytes);
+        for (std::uint64_t at = begin; at < end && status_ == UCG_OK; at += kPieceBytes) {
+            status_ = status_of_function(
+                side.layout->pack(side.layout->layout_arg, from + block.place, at - block.packed,
+                                  side.memory.get() + at, std::min(kPieceBytes, end - at)));
         }
     }
 }

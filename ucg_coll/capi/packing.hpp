@@ -13,6 +13,7 @@
 
 #include "ucg/ucg.h"
 #include "ucg_coll/base/base.hpp"
+#include "ucg_coll/graph/collective.hpp"
 
 namespace ucg::capi {
 
@@ -58,13 +59,20 @@ class Packing {
         std::unique_ptr<std::byte[]> memory;
     };
 
+    /// Bytes of a side's packed memory.
+    struct Range {
+        std::uint64_t begin = 0;
+        std::uint64_t end = ~std::uint64_t{0};
+    };
+
     Packing() = default;
     void lay_out(Side& side, const std::vector<std::uint64_t>& bytes,
                  const std::vector<std::uint64_t>& offsets, std::int64_t lowest) const;
+    Range contributed(const graph::Request& request, Rank rank) const;
     void add_whole(Side& side, std::uint64_t bytes) const;
     void set_vectors();
     void take_memory();
-    void pack(const Side& side, const std::byte* from);
+    void pack(const Side& side, const std::byte* from, Range range);
     void unpack(const Side& side, std::byte* to);
 
     ucg_coll_params_t call_ = {};
@@ -74,6 +82,7 @@ class Packing {
     Side output_;
     bool input_received_ = false; ///< The one buffer of the call is recv_buffer.
     bool in_place_ = false;
+    Range contributed_;    ///< In place: what this rank contributes of the output.
     bool receives_ = true; ///< The first rank of an exscan does not.
     const std::byte* user_input_ = nullptr;
     std::byte* user_output_ = nullptr;
