@@ -225,9 +225,9 @@ Profile zen3_profile() {
 /// A part of the L3, sixteen times the L2, was measured later, and five runs differed by a tenth.
 /// These are the default's, too: the whole L3 and memory, whose runs differed by factors of two
 /// (other guests use their part); messages and waking, which hardly differed; and the rate of reads
-/// of another core's memory. The tuner's rate of the kernel's copies of bytes that their owner has
-/// had for some time, 0.036 ns/B, is of one copy at a time; 0.045 ns/B predicts best what all rows
-/// of two and four ranks take.
+/// of another core's memory. The tuner's rates of the kernel's copies (0.036 ns/B of bytes that
+/// their owner has had for some time, 0.095 of others) are of one copy at a time; 0.045 and 0.1
+/// predict better what all rows of two and four ranks take.
 ///
 /// Lines go from one core to another faster where they lie in more than some 40 pages that are used
 /// in turn. Probably the prefetchers follow about as many pages, and fetch lines of these ahead
@@ -265,7 +265,7 @@ Profile sapphire_rapids_profile() {
     memory.reduce_fixed_ns = 1.2;
     memory.cma.fixed_ns = 450;
     memory.cma.per_byte_ns = 0.045;
-    memory.cma.written_per_byte_ns = 0.095;
+    memory.cma.written_per_byte_ns = 0.1;
     memory.cma.bytes_min = 8 << 10;
     memory.cma.one_way_bytes_min = 48 << 10;
     memory.cma.combined_bytes_min = kHardlyEverCopiedOnce;

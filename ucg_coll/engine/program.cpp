@@ -76,15 +76,6 @@ std::vector<SenderHelp> find_help(const Schedule& schedule, const LoweredSchedul
     return help;
 }
 
-/// Returns what the collective does with the message. Segments of vectors that are combined count
-/// as if they were not: caches do not hold such vectors, so that copies are slow for another reason
-/// than that their owner has just written them, and a ring is no faster.
-MessageUse use_of(const Schedule& schedule, const MessagePlan& planned) {
-    const MessageUse use = graph::message_use(schedule.collective, schedule.rank_count);
-    return use == MessageUse::exchanged_combined && planned.address.moves ? MessageUse::exchanged
-                                                                          : use;
-}
-
 std::vector<transport::Message> message_slots(const Schedule& schedule,
                                               const LoweredSchedule& lowered, std::uint16_t plan) {
     const std::vector<SenderHelp> help = find_help(schedule, lowered);
@@ -100,7 +91,8 @@ std::vector<transport::Message> message_slots(const Schedule& schedule,
             message.channel = planned.signals ? transport::kSignalChannel : transport::kDataChannel;
             message.plan = plan;
             message.direction = planned.outgoing ? Direction::send : Direction::recv;
-            message.use = use_of(schedule, planned);
+            message.use = graph::message_use(schedule.collective, schedule.rank_count);
+            message.segment = planned.address.moves;
             message.sender_help = help[step.op + i];
             slots.insert(slots.end(), planned.mask + 1U, message);
         }

@@ -59,7 +59,8 @@ struct Message {
     Direction direction = Direction::send;
     MessageUse use = MessageUse::exchanged;     ///< send: by the collective (graph::message_use()).
     SenderHelp sender_help = SenderHelp::spare; ///< recv.
-    MessageState state = MessageState::idle;    ///< Written by the transport once posted.
+    bool segment = false; ///< send: it is a segment of a vector that is too long for caches.
+    MessageState state = MessageState::idle; ///< Written by the transport once posted.
     /// recv: its bytes may be read where they arrive. The transport gives out a part of them at a
     /// time, from the message's start on; the length of each part but the last is a multiple of a
     /// cache line. What it has not given out when the message is done lies at `data`. A transport

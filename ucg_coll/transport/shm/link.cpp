@@ -42,7 +42,9 @@ bool Outbox::is_long_enough(const Message& message) {
         trials_.end();
         return true;
     }
-    return message.bytes >= limits_.slow_bytes[message.use] || trials_.due();
+    // Where caches do not hold the bytes, copies are slow for another reason than that their owner
+    // has just written them, and a ring is no faster.
+    return message.segment || message.bytes >= limits_.slow_bytes[message.use] || trials_.due();
 }
 
 /// Sends the next part of the message, or its RTS. At most one ring's worth at a time, so that a
