@@ -1,7 +1,9 @@
 // Groups whose ranks share no memory yet, made without waiting, with one thread for all ranks.
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "test/ranks/capi_creation_orders.hpp"
@@ -153,6 +155,46 @@ TEST_CASE("capi: memory that is being made is given back when its group is aband
         }
         Members after({0, 1, 2});
         CHECK(after.make(job) == Outcomes(3, UCG_OK));
+        after.destroy();
+    }
+}
+
+TEST_CASE("capi: a rank that leaves while memory is being made costs the others that group alone",
+          "[capi][creation]") {
+    const std::size_t leaver = GENERATE(as<std::size_t>(), 0, 2); // The first makes the memory.
+    // The steps lead into the making of the memory, and of the group.
+    for (int steps = 0; steps < 8; ++steps) {
+        CAPTURE(leaver, steps);
+        const Job job(3, {{"TLS", "shm"}}); // Without shared memory there is no group.
+        auto& creations = never_ended({0, 1, 2}).creations;
+        for (std::size_t rank = 0; rank < 3; ++rank) {
+            REQUIRE(creations[rank]->start(job.context(rank)) == UCG_OK);
+        }
+        for (int step = 0; step < steps; ++step) {
+            for (const auto& creation : creations) {
+                creation->test();
+            }
+        }
+        const auto leave = [](Creation& creation) {
+            if (creation.outcome() == UCG_INPROGRESS) {
+                creation.abandon();
+            } else if (creation.group != nullptr) {
+                ucg_group_destroy(creation.group);
+            }
+        };
+        leave(*creations[leaver]);
+        const std::vector<std::size_t> others = {2 - leaver, 1};
+        for (int round = 0; round < 100; ++round) { // They may see it, or wait for it.
+            for (const std::size_t rank : others) {
+                creations[rank]->test();
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(2)); // Calls have pauses.
+        }
+        for (const std::size_t rank : others) {
+            leave(*creations[rank]);
+        }
+        Members after(others);
+        CHECK(after.make(job) == Outcomes(2, UCG_OK));
         after.destroy();
     }
 }

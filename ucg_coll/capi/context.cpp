@@ -151,13 +151,14 @@ std::unique_ptr<shm::HeapJoin> Context::join_heap(std::span<const shm::HeapWish>
 }
 
 /// If the join failed, peers that miss this process are told: they then need not wait for their
-/// time-out.
+/// time-out. Where a peer was gone, or gave the join up, later groups try again: none of them waits
+/// for that peer, and the heap of this process was never there for others to map.
 Result<shm::Heap*> Context::take_joined(Result<std::unique_ptr<shm::Heap>> joined) {
     Result<shm::Heap*> taken = [&] {
         const std::lock_guard lock(memory_mutex_);
         return take_heap(std::move(joined));
     }();
-    if (!taken.ok()) {
+    if (!taken.ok() && taken.status().code() != Code::unreachable) {
         give_up_shm();
     }
     return taken;

@@ -205,7 +205,8 @@ class Context {
     std::unique_ptr<shm::HeapJoin> join_heap(std::span<const shm::HeapWish> wishes,
                                              std::size_t self,
                                              std::chrono::steady_clock::time_point deadline);
-    /// Keeps the heap that a join has made. If the join failed, gives up sharing memory.
+    /// Keeps the heap that a join has made. If the join failed, gives up sharing memory, unless it
+    /// failed because a peer was gone.
     Result<shm::Heap*> take_joined(Result<std::unique_ptr<shm::Heap>> joined);
     /// Returns the node heap that this process has told of by its token; makes it if there is none.
     /// Fails where that heap is gone, or is another one.
