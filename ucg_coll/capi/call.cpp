@@ -254,8 +254,11 @@ Status check_vectors(const ucg_coll_params_t& params, const CallKey& key, Rank r
 
 Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_count) {
     if (params.type < 0 || params.type >= UCG_COLL_LAST) {
-        return failure(Code::invalid_argument, "unknown collective {}",
-                       static_cast<int>(params.type));
+        return failure(Code::invalid_argument, "unknown collective {}{}",
+                       static_cast<int>(params.type),
+                       params.type == UCG_COLL_LAST // By ucg_short_params().
+                           ? ", or a short form with a datatype that has no size"
+                           : "");
     }
     CallKey key;
     key.collective = static_cast<Collective>(params.type);

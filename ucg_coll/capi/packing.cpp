@@ -26,6 +26,32 @@ Status check_layouts(const ucg_coll_params_t& params) {
     return status.ok() ? check_layout(params.recv_layout) : status;
 }
 
+/// Copies a call without its vectors and layouts. What the caller's mask does not name may not be
+/// there: the structure of an earlier header is shorter.
+ucg_coll_params_t without_blocks(const ucg_coll_params_t& given) {
+    const auto has = [&](std::uint64_t field) { return (given.field_mask & field) != 0; };
+    ucg_coll_params_t copy = {};
+    copy.field_mask =
+        given.field_mask & (UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_NEIGHBORS);
+    copy.type = given.type;
+    copy.flags = given.flags;
+    copy.root = given.root;
+    copy.send_buffer = given.send_buffer;
+    copy.recv_buffer = given.recv_buffer;
+    copy.count = given.count;
+    copy.element_bytes = given.element_bytes;
+    if (has(UCG_COLL_PARAM_FIELD_REDUCE)) {
+        copy.datatype = given.datatype;
+        copy.op = given.op;
+        copy.reduce = given.reduce;
+        copy.reduce_arg = given.reduce_arg;
+    }
+    if (has(UCG_COLL_PARAM_FIELD_NEIGHBORS)) {
+        copy.neighbors = given.neighbors;
+    }
+    return copy;
+}
+
 } // namespace
 
 Result<std::unique_ptr<Packing>> Packing::make(const ucg_coll_params_t& params, Rank rank,
@@ -43,8 +69,7 @@ Result<std::unique_ptr<Packing>> Packing::make(const ucg_coll_params_t& params, 
     }
     const CallBinding binding = binding_of(params, *key, rank, rank_count);
     std::unique_ptr<Packing> packing(new Packing);
-    packing->call_ = params;
-    packing->call_.field_mask &= ~std::uint64_t{UCG_COLL_PARAM_FIELD_LAYOUTS};
+    packing->call_ = without_blocks(params);
     packing->element_bytes_ = static_cast<std::int64_t>(params.element_bytes);
     packing->in_place_ = key->in_place;
     packing->receives_ = key->collective != graph::Collective::exscan || rank > 0;
@@ -123,7 +148,6 @@ void Packing::add_whole(Side& side, std::uint64_t bytes) const {
 
 /// Gives the call one kind of vectors, whichever the caller gave.
 void Packing::set_vectors() {
-    call_.field_mask &= ~std::uint64_t{UCG_COLL_PARAM_FIELD_INT_VECTORS};
     call_.field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
     call_.send_counts = input_.counts.data();
     call_.send_displs = input_.displs.data();

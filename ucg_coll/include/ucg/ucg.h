@@ -28,6 +28,9 @@
  *     call any function at any time, but: ucg_group_create() must not make two groups that have two
  *     processes in common at the same time; collectives of a group must start in one order on all
  *     ranks. While an operator runs no lock is held: it may wait for another group's collective.
+ *   - The caller's functions return: they must not throw, longjmp or end their thread.
+ *   - A context is one rank of a group, not several. A forked child leaves its copies of groups and
+ *     contexts alone; those that use shared memory only it may destroy.
  *   - Counts are 64-bit and in elements; displacements are in elements of the datatype.
  *   - Buffers belong to the caller and must stay valid and unchanged (send) or untouched (receive)
  *     until the request completes.
