@@ -3,7 +3,8 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types|phases|nested [calls that a communicator makes without UCG]
+ * usage: callbacks types|first_types|phases|nested|within [calls that a communicator makes without
+ *                  UCG]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,16 +283,164 @@ static void nested(void) {
     MPI_Type_free_keyval(&keyval);
 }
 
+/* ------------------------------------------------------------------ within */
+
+/** Two calls of one communicator, in this order on all ranks: the second is called by a callback
+ *  while the first waits, or after it. */
+typedef struct {
+    const char* name;
+    void (*first)(MPI_Comm comm);
+    void (*second)(MPI_Comm comm);
+} pair_t;
+
+typedef struct {
+    const pair_t* pair;
+    MPI_Comm comm;
+    int inside; /**< The first call is in progress. */
+    int nested; /**< How often the second was called then. */
+} paired_t;
+
+/** Sums `count` numbers. */
+static void sum_up(MPI_Comm comm, int count) {
+    int* mine = malloc(sizeof *mine * (size_t)count);
+    int* sums = malloc(sizeof *sums * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        mine[i] = i + rank;
+    }
+    MPI_Allreduce(mine, sums, count, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < count; i++) {
+        require(sums[i] == i * size + size * (size - 1) / 2, "summed");
+    }
+    free(mine);
+    free(sums);
+}
+
+static void sum_few(MPI_Comm comm) {
+    sum_up(comm, 3);
+}
+
+static void sum_many(MPI_Comm comm) {
+    sum_up(comm, 100000);
+}
+
+/** Gathers vectors with gaps, which are packed. */
+static void gather_vectors(MPI_Comm comm, int count) {
+    int* mine = malloc(sizeof *mine * (size_t)count);
+    int* all = calloc((size_t)(2 * count * size), sizeof *all);
+    MPI_Datatype gaps;
+    MPI_Datatype vector;
+    MPI_Type_vector(count, 1, 2, MPI_INT, &gaps);
+    MPI_Type_create_resized(gaps, 0, (MPI_Aint)sizeof *all * 2 * count, &vector);
+    MPI_Type_commit(&vector);
+    for (int i = 0; i < count; i++) {
+        mine[i] = 1000000 * rank + i;
+    }
+    MPI_Allgather(mine, count, MPI_INT, all, 1, vector, comm);
+    for (int from = 0; from < size; from++) {
+        for (int i = 0; i < count; i++) {
+            require(all[2 * (count * from + i)] == 1000000 * from + i, "gathered vectors");
+        }
+    }
+    MPI_Type_free(&vector);
+    MPI_Type_free(&gaps);
+    free(mine);
+    free(all);
+}
+
+static void gather_short(MPI_Comm comm) {
+    gather_vectors(comm, 5000);
+}
+
+static void gather_long(MPI_Comm comm) {
+    gather_vectors(comm, 200000);
+}
+
+static const pair_t pairs[] = {
+    {"equal barriers", barrier, barrier},          {"equal sums", sum_few, sum_few},
+    {"a longer sum", sum_few, sum_many},           {"a shorter sum", sum_many, sum_few},
+    {"longer vectors", gather_short, gather_long}, {"shorter vectors", gather_long, gather_short},
+};
+
+static int call_second(MPI_Datatype type, int keyval, void* value, void* extra) {
+    (void)type;
+    (void)keyval;
+    (void)extra;
+    paired_t* paired = value;
+    paired->nested += paired->inside;
+    paired->pair->second(paired->comm);
+    return MPI_SUCCESS;
+}
+
+static void call_first(paired_t* paired) {
+    paired->inside = 1;
+    paired->pair->first(paired->comm);
+    paired->inside = 0;
+}
+
+/** On all ranks but 0 the callback runs while the first call waits for rank 0. */
+static void call_pair(int keyval, MPI_Comm other, paired_t* paired) {
+    int* all = malloc(sizeof *all * (size_t)size);
+    MPI_Request request;
+    if (rank == 0) {
+        usleep(20000);
+        MPI_Iallgather(&rank, 1, MPI_INT, all, 1, MPI_INT, other, &request);
+        usleep(5000);
+        call_first(paired);
+        paired->pair->second(paired->comm);
+    } else {
+        MPI_Datatype type;
+        MPI_Type_contiguous(1, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        MPI_Type_set_attr(type, keyval, paired);
+        MPI_Iallgather(&rank, 1, type, all, 1, type, other, &request);
+        MPI_Type_free(&type);
+        call_first(paired);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < size; i++) {
+        require(all[i] == i, "gathered");
+    }
+    free(all);
+}
+
+static void within(void) {
+    enum { PAIR_ROUNDS = 10, TO_PREPARE = 3 };
+    int keyval;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, call_second, &keyval, NULL);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        MPI_Comm other;
+        paired_t paired = {&pairs[i], MPI_COMM_NULL, 0, 0};
+        MPI_Comm_dup(MPI_COMM_WORLD, &other);
+        MPI_Comm_dup(MPI_COMM_WORLD, &paired.comm);
+        for (int j = 0; j < 40; j++) {
+            MPI_Barrier(other);
+            MPI_Barrier(paired.comm);
+        }
+        for (int j = 0; j < PAIR_ROUNDS; j++) {
+            for (int k = 0; k < TO_PREPARE; k++) {
+                paired.pair->first(paired.comm);
+            }
+            call_pair(keyval, other, &paired);
+        }
+        require(rank == 0 || paired.nested > 0, "some callbacks ran within the first call");
+        MPI_Comm_free(&paired.comm);
+        MPI_Comm_free(&other);
+        if (rank == 0) {
+            printf("within: %s done\n", paired.pair->name);
+            fflush(stdout);
+        }
+    }
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
     const char* name;
     void (*run)(void);
 } parts[] = {
-    {"types", ready_types},
-    {"first_types", first_types},
-    {"phases", phases},
-    {"nested", nested},
+    {"types", ready_types}, {"first_types", first_types}, {"phases", phases},
+    {"nested", nested},     {"within", within},
 };
 
 int main(int argc, char** argv) {

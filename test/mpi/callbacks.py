@@ -10,9 +10,11 @@ import mpirun
 
 
 def check(checks, launcher, program, part, ranks, tls, setup_after="0"):
-    checks.run_part(launcher, [program, part, setup_after], part, ranks,
-                    f"{part} on {ranks} ranks over {tls}, groups after {setup_after} calls",
-                    {"coll_ucg_tls": tls, "coll_ucg_setup_after": setup_after})
+    what = f"{part} on {ranks} ranks over {tls}, groups after {setup_after} calls"
+    job = checks.run_part(launcher, [program, part, setup_after], part, ranks, what,
+                          {"coll_ucg_tls": tls, "coll_ucg_setup_after": setup_after})
+    checks.expect("free them first" not in job.output,
+                  f"{what}: a group was left behind\n{job.output[-3000:]}")
 
 
 def main():
@@ -20,7 +22,7 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     parts = [("types", "0"), ("first_types", "0"), ("phases", "0"), ("nested", "0"),
-             ("nested", "16")]
+             ("nested", "16"), ("within", "0")]
     for part, setup_after in parts:
         for count in map(int, ranks):
             check(checks, launcher, program, part, count, "shm,ucx", setup_after)

@@ -236,7 +236,9 @@ typedef struct {
 typedef struct {
     ucg_coll_h coll; /**< NULL until the call came twice in a row, and may be repeated. */
     const ompi_datatype_t* type;
-    const ompi_op_t* op; /**< NULL: no reduction. */
+    const ompi_datatype_t* prepared_type; /**< `type` if there is `coll`, else NULL: one comparison
+                                               tells both. */
+    const ompi_op_t* op;                  /**< NULL: no reduction. */
     coll_ucg_count_t count;
     int root; /**< 0 where there is none. */
     bool in_place;
@@ -279,7 +281,7 @@ typedef struct {
     coll_ucg_known_reduction_t reduction;
     coll_ucg_latest_t latest[COLL_UCG_FN_BLOCKING_COUNT];
     struct coll_ucg_restartable* restartable; /**< The latest nonblocking calls. */
-    coll_ucg_workspace_t workspace;           /**< Memory of blocking calls. */
+    coll_ucg_workspace_t workspace;           /**< Memory of blocking calls that are not nested. */
     coll_ucg_edges_t edges;
     struct coll_ucg_pool* pool;   /**< Groups of persistent requests, or NULL: coll_ucg_pool.h. */
     struct coll_ucg_sides* sides; /**< For an inter-communicator, else NULL: coll_ucg_inter.h. */
@@ -306,6 +308,16 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags);
  *  function makes progress in Open MPI, since a program may make no other calls, and messages have
  *  to advance. Does nothing in a call that is made again (coll_ucg_is_making_again()). */
 void coll_ucg_serve_host(void);
+/** Is this thread inside libucg? The variable is in the
+ * thread-local memory that every program reserves for libraries that are loaded later, so that
+ * reading it takes no call. */
+extern _Thread_local bool coll_ucg_inside_library
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/** Does this call come from a callback of the program that runs while a blocking call of the same
+ *  thread waits in libucg? Both may be calls of one communicator. */
+static inline bool coll_ucg_is_nested(void) {
+    return OPAL_UNLIKELY(coll_ucg_inside_library);
+}
 /** Finds the functions by which coll_ucg_progress_host() drives messages. Called once, after
  *  MPI_Init has chosen its transports. */
 void coll_ucg_find_host_progress(void);

@@ -34,7 +34,7 @@ static COLL_UCG_APART int barrier_anew(struct ompi_communicator_t* comm,
 
 int mca_coll_ucg_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    if (NULL != ucg->latest[COLL_UCG_FN_barrier].coll) {
+    if (NULL != ucg->latest[COLL_UCG_FN_barrier].coll && !coll_ucg_is_nested()) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_barrier, NULL, NULL);
     }
     return barrier_anew(comm, module);
@@ -57,7 +57,7 @@ int mca_coll_ucg_ibarrier(struct ompi_communicator_t* comm, ompi_request_t** req
                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibarrier);
-    if (NULL != latest->coll) {
+    if (NULL != latest->coll && !coll_ucg_is_nested()) {
         return coll_ucg_restart(ucg, COLL_UCG_FN_ibarrier, NULL, NULL, request);
     }
     return ibarrier_anew(comm, request, module);

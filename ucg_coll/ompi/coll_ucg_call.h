@@ -3,8 +3,8 @@
  * and arguments mean to libucg, what has to be packed before the call starts and unpacked after it.
  *
  * Each collective has one function that opens a call from its arguments. A blocking call lives on
- * the stack and works with its module's memory; a nonblocking or persistent one is part of its
- * request (coll_ucg_request.h), which has memory of its own.
+ * the stack and works with its module's memory, or with its own if it is nested. A nonblocking or
+ * persistent one is part of its request (coll_ucg_request.h), and works with its own memory.
  */
 #ifndef MCA_COLL_UCG_CALL_H
 #define MCA_COLL_UCG_CALL_H
@@ -34,6 +34,26 @@ static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
                       workspace->receive.capacity > COLL_UCG_SCRATCH_KEPT ||
                       workspace->right.capacity > COLL_UCG_SCRATCH_KEPT)) {
         coll_ucg_workspace_trim(workspace);
+    }
+}
+
+/** Returns the workspace for a blocking call: `kept`, or `own`, emptied, if the call is nested,
+ * since the call that it is nested in may be using the other. */
+static inline coll_ucg_workspace_t* coll_ucg_take_workspace(coll_ucg_workspace_t* kept,
+                                                            coll_ucg_workspace_t* own) {
+    if (OPAL_LIKELY(!coll_ucg_is_nested())) {
+        return kept;
+    }
+    *own = (coll_ucg_workspace_t){0};
+    return own;
+}
+/** Ends the use of a workspace that coll_ucg_take_workspace() has returned. */
+static inline void coll_ucg_leave_workspace(coll_ucg_workspace_t* taken,
+                                            coll_ucg_workspace_t* own) {
+    if (OPAL_LIKELY(taken != own)) {
+        coll_ucg_trim(taken);
+    } else {
+        coll_ucg_workspace_free(own);
     }
 }
 
@@ -117,15 +137,16 @@ typedef struct {
 typedef struct {
     mca_coll_ucg_module_t* module;
     ucg_group_h group;
-    coll_ucg_workspace_t* workspace;
-    bool empty; /**< There is nothing to do, on any rank. */
+    coll_ucg_workspace_t* workspace; /**< The module's, or: */
+    coll_ucg_workspace_t own;        /**< Undefined in a blocking call that is not nested. */
+    bool empty;                      /**< There is nothing to do, on any rank. */
     ucg_coll_params_t params;
     coll_ucg_data_t input;
     coll_ucg_data_t output;
     coll_ucg_reduction_t reduction;
 } coll_ucg_call_t;
 
-/** Initialises a call that has no data yet. */
+/** Initialises a call that has no data yet, apart from its own workspace. */
 static inline void coll_ucg_begin(coll_ucg_call_t* call, mca_coll_ucg_module_t* module,
                                   ucg_group_h group, coll_ucg_workspace_t* workspace) {
     call->module = module;
@@ -142,8 +163,12 @@ static inline void coll_ucg_begin(coll_ucg_call_t* call, mca_coll_ucg_module_t* 
     call->reduction.op = NULL;
 }
 
+static inline void coll_ucg_begin_blocking_in(coll_ucg_call_t* call, mca_coll_ucg_module_t* module,
+                                              ucg_group_h group) {
+    coll_ucg_begin(call, module, group, coll_ucg_take_workspace(&module->workspace, &call->own));
+}
 static inline void coll_ucg_begin_blocking(coll_ucg_call_t* call, mca_coll_ucg_module_t* module) {
-    coll_ucg_begin(call, module, module->group, &module->workspace);
+    coll_ucg_begin_blocking_in(call, module, module->group);
 }
 
 static inline int coll_ucg_rank(const coll_ucg_call_t* call) {
@@ -198,7 +223,7 @@ static inline ucg_status_t coll_ucg_run(coll_ucg_call_t* call) {
 /** Runs a blocking call that has been opened with the status `opened`. */
 static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status_t opened) {
     const ucg_status_t status = OPAL_LIKELY(UCG_OK == opened) ? coll_ucg_run(call) : opened;
-    coll_ucg_trim(call->workspace);
+    coll_ucg_leave_workspace(call->workspace, &call->own);
     return status;
 }
 

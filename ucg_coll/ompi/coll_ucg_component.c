@@ -44,6 +44,9 @@ mca_coll_ucg_component_t mca_coll_ucg_component = {
     .context_status = UCG_INPROGRESS,
 };
 
+/** Defined here, since gcc takes more instructions to read it in the file that defines it. */
+_Thread_local bool coll_ucg_inside_library;
+
 /* ------------------------------------------------------------------ names */
 
 static const char* const function_names[COLL_UCG_FN_COUNT] = {

@@ -34,7 +34,8 @@ typedef struct coll_ucg_sides {
     int* numbers;                /**< 0, 1, 2, ... up to the size of both sides. */
     coll_ucg_edges_t across;     /**< Edges from and to each process of the other side. */
     uint32_t hosts;              /**< Number of hosts of both sides; 0: not known yet. */
-    coll_ucg_workspace_t memory; /**< What one of several calls in a row gives the next. */
+    coll_ucg_workspace_t memory; /**< What one of several calls in a row gives the next, in a
+                                      blocking function that is not nested. */
 } coll_ucg_sides_t;
 
 /** Makes what an inter-communicator needs, without groups. NULL: no memory. */
@@ -111,10 +112,12 @@ typedef struct {
 /** Are there few processes on each side, and have all operands of a side, of `bytes` bytes each,
  *  together at most `most` bytes? */
 bool coll_ucg_are_few(const coll_ucg_sides_t* sides, size_t most, size_t bytes);
-/** Runs such a reduction for a blocking function with this root; 0: none. */
+/** Runs such a reduction for a blocking function with this root; 0: none. `memory`: for the
+ *  operands. */
 ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         enum coll_ucg_function function, int root,
-                                        const coll_ucg_operands_t* operands);
+                                        const coll_ucg_operands_t* operands,
+                                        coll_ucg_scratch_t* memory);
 
 /** Returns memory for `elements` elements, in the layout of their type. NULL: no memory. */
 void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,

@@ -118,7 +118,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, ucg_g
                                             const coll_ucg_latest_t* arguments) {
     const coll_ucg_edges_t edges = edges_of(module->sides, operands);
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, module, group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, group);
     const ucg_status_t status =
         coll_ucg_run_opened(&call, open_exchange(&call, &edges, operands, vectors));
     coll_ucg_remember_call(&call, function, arguments, status);
@@ -127,13 +127,14 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, ucg_g
 
 ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         enum coll_ucg_function function, int root,
-                                        const coll_ucg_operands_t* operands) {
+                                        const coll_ucg_operands_t* operands,
+                                        coll_ucg_scratch_t* memory) {
     /* The operator is not part of the call that libucg runs. */
     const coll_ucg_latest_t call = {
         .type = operands->type, .count = operands->elements, .root = root};
     coll_ucg_combination_t combination;
     void* vectors;
-    ucg_status_t status = prepare(operands, &module->sides->memory.right, &combination, &vectors);
+    ucg_status_t status = prepare(operands, memory, &combination, &vectors);
     if (UCG_OK != status) {
         return status;
     }
@@ -153,7 +154,7 @@ static ucg_status_t start(coll_ucg_request_t* mine, const coll_ucg_operands_t* o
                           ompi_request_t** request) {
     const coll_ucg_edges_t edges = edges_of(mine->call.module->sides, operands);
     void* vectors;
-    ucg_status_t status = prepare(operands, &mine->workspace.right, &mine->combination, &vectors);
+    ucg_status_t status = prepare(operands, &mine->call.own.right, &mine->combination, &vectors);
     if (UCG_OK == status) {
         status = open_exchange(&mine->call, &edges, operands, vectors);
     }

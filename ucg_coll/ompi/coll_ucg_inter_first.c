@@ -31,7 +31,7 @@ static ucg_status_t go_across(mca_coll_ucg_module_t* module, ucg_group_h group, 
     const coll_ucg_edges_t edges = coll_ucg_edges_across(
         module->sides, first, 0, takes_part && sends ? 1 : 0, 0, takes_part && !sends ? 1 : 0);
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, module, group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, group);
     return coll_ucg_run_opened(
         &call, coll_ucg_open_edges(&call, &edges, sends ? block : &none, sends ? &none : block));
 }
@@ -42,7 +42,7 @@ static ucg_status_t go_on_side(mca_coll_ucg_module_t* module, bool gathers,
                                const coll_ucg_edge_blocks_t* own, void* all) {
     coll_ucg_call_t call;
     ucg_status_t status;
-    coll_ucg_begin(&call, module, module->sides->side.group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, module->sides->side.group);
     call.params = (ucg_coll_params_t){
         .type = gathers ? UCG_COLL_GATHER : UCG_COLL_SCATTER,
         .count = coll_ucg_packed_bytes(own->type, (size_t)own->count),
@@ -68,31 +68,32 @@ static ucg_status_t run_at_root(mca_coll_ucg_module_t* module, ucg_group_h group
 ucg_status_t coll_ucg_run_by_first(mca_coll_ucg_module_t* module, ucg_group_h group,
                                    const coll_ucg_rooted_t* rooted) {
     coll_ucg_sides_t* sides = module->sides;
-    const coll_ucg_edge_blocks_t* own = &rooted->blocks;
+    const coll_ucg_edge_blocks_t* mine = &rooted->blocks;
     const bool gathers = COLL_UCG_FN_gather == rooted->function;
     const bool is_first = 0 == ompi_comm_rank(module->comm);
     coll_ucg_edge_blocks_t all = {.type = MPI_BYTE};
+    coll_ucg_workspace_t own;
     if (MPI_ROOT == rooted->root) {
-        return run_at_root(module, group, gathers, own);
+        return run_at_root(module, group, gathers, mine);
     }
+    coll_ucg_workspace_t* const memory = coll_ucg_take_workspace(&sides->memory, &own);
+    ucg_status_t status = UCG_OK;
     if (is_first) {
         const size_t bytes =
-            coll_ucg_packed_bytes(own->type, (size_t)own->count) * (size_t)sides->local_size;
+            coll_ucg_packed_bytes(mine->type, (size_t)mine->count) * (size_t)sides->local_size;
         all.count = (coll_ucg_count_t)bytes;
-        all.user = coll_ucg_scratch_get(&sides->memory.receive, bytes);
-        if (NULL == all.user) {
-            return UCG_ERR_NO_MEMORY;
-        }
+        all.user = coll_ucg_scratch_get(&memory->receive, bytes);
+        status = NULL != all.user ? UCG_OK : UCG_ERR_NO_MEMORY;
     }
-    ucg_status_t status = UCG_OK;
-    if (gathers) {
-        status = go_on_side(module, true, own, (void*)all.user);
+    if (UCG_OK == status && gathers) {
+        status = go_on_side(module, true, mine, (void*)all.user);
     }
     if (UCG_OK == status) {
         status = go_across(module, group, gathers, is_first, kRootRank, &all);
     }
     if (UCG_OK == status && !gathers) {
-        status = go_on_side(module, false, own, (void*)all.user);
+        status = go_on_side(module, false, mine, (void*)all.user);
     }
+    coll_ucg_leave_workspace(memory, &own);
     return status;
 }

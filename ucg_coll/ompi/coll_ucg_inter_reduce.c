@@ -40,6 +40,8 @@ typedef struct {
     int64_t elements;
     ompi_datatype_t* type;
     ompi_op_t* op;
+    coll_ucg_workspace_t* memory; /**< What its calls give one another: of the sides, or: */
+    coll_ucg_workspace_t own;     /**< Used if it is nested. */
     bool in_pieces; /**< Process i of a side has its share of the result, else all of it. */
     bool in_shares; /**< Process i of the other side gets its share, else all of it. */
 } reduction_t;
@@ -58,6 +60,15 @@ static reduction_t reduction_of(enum coll_ucg_function function, mca_coll_ucg_mo
         .in_pieces = coll_ucg_packed_bytes(type, (size_t)elements) >= kInPieces,
         .in_shares = in_shares,
     };
+}
+
+/** Begins the use of a reduction's memory. To be called where the reduction stays. */
+static void take_memory(reduction_t* reduction) {
+    reduction->memory = coll_ucg_take_workspace(&reduction->sides->memory, &reduction->own);
+}
+
+static void leave_memory(reduction_t* reduction) {
+    coll_ucg_leave_workspace(reduction->memory, &reduction->own);
 }
 
 static range_t all_of(const reduction_t* reduction) {
@@ -102,8 +113,7 @@ static vectors_t vectors_at(uint64_t* memory, int size) {
 static ucg_status_t reduce_whole(const reduction_t* reduction, ucg_coll_type_t collective,
                                  void* result) {
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
-                   &reduction->module->workspace);
+    coll_ucg_begin_blocking_in(&call, reduction->module, reduction->sides->side.group);
     return coll_ucg_run_opened(
         &call, coll_ucg_open_whole_reduction(&call, collective, reduction->input, result,
                                              (coll_ucg_count_t)reduction->elements, reduction->type,
@@ -113,7 +123,7 @@ static ucg_status_t reduce_whole(const reduction_t* reduction, ucg_coll_type_t c
 static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
     const int size = reduction->sides->local_size;
     coll_ucg_count_t* counts =
-        coll_ucg_scratch_get(&reduction->sides->memory.vectors, (size_t)size * sizeof *counts);
+        coll_ucg_scratch_get(&reduction->memory->vectors, (size_t)size * sizeof *counts);
     coll_ucg_call_t call;
     if (NULL == counts) {
         return UCG_ERR_NO_MEMORY;
@@ -121,8 +131,7 @@ static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
     for (int i = 0; i < size; i++) {
         counts[i] = length_of(held_by(reduction, size, i));
     }
-    coll_ucg_begin(&call, reduction->module, reduction->sides->side.group,
-                   &reduction->module->workspace);
+    coll_ucg_begin_blocking_in(&call, reduction->module, reduction->sides->side.group);
     return coll_ucg_run_opened(&call, coll_ucg_open_reduce_scatter(&call, reduction->input, result,
                                                                    coll_ucg_own_counts(counts),
                                                                    reduction->type, reduction->op));
@@ -140,7 +149,7 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
     }
     const range_t held = held_by(reduction, sides->local_size, rank);
     void* result =
-        coll_ucg_elements_in(&sides->memory.send, reduction->type, (size_t)length_of(held));
+        coll_ucg_elements_in(&reduction->memory->send, reduction->type, (size_t)length_of(held));
     *result_p = result;
     if (NULL == result) {
         return UCG_ERR_NO_MEMORY;
@@ -171,8 +180,8 @@ static bool is_short(const reduction_t* reduction) {
 }
 
 /** Takes memory for the vectors of both directions, each of `size` blocks. False: no memory. */
-static bool take_vectors(coll_ucg_sides_t* sides, int size, vectors_t* out, vectors_t* in) {
-    uint64_t* memory = coll_ucg_scratch_get(&sides->memory.vectors,
+static bool take_vectors(const reduction_t* reduction, int size, vectors_t* out, vectors_t* in) {
+    uint64_t* memory = coll_ucg_scratch_get(&reduction->memory->vectors,
                                             2 * kWordsOfBlock * (size_t)size * sizeof *memory);
     if (NULL == memory) {
         return false;
@@ -195,7 +204,7 @@ static ucg_status_t move_blocks(const reduction_t* reduction, ucg_group_h group,
                                 const coll_ucg_edges_t* edges, const coll_ucg_edge_blocks_t* input,
                                 const coll_ucg_edge_blocks_t* output) {
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, group, &reduction->module->workspace);
+    coll_ucg_begin_blocking_in(&call, reduction->module, group);
     return coll_ucg_run_opened(&call, coll_ucg_open_edges(&call, edges, input, output));
 }
 
@@ -207,7 +216,7 @@ static ucg_status_t exchange(const reduction_t* reduction, const place_t* place,
     const int others = place->others;
     vectors_t out;
     vectors_t in;
-    if (!take_vectors(sides, others, &out, &in)) {
+    if (!take_vectors(reduction, others, &out, &in)) {
         return UCG_ERR_NO_MEMORY;
     }
     const int64_t held = held_by(reduction, place->size, place->rank).begin;
@@ -277,7 +286,7 @@ static ucg_status_t exchange_short(const reduction_t* reduction, const place_t* 
         .target = target,
     };
     return coll_ucg_exchange_operands(reduction->module, place->group, reduction->function,
-                                      place->root, &operands);
+                                      place->root, &operands, &reduction->memory->right);
 }
 
 /* ------------------------------------------------------------------ reduce */
@@ -309,10 +318,11 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t cou
     /* Beside the root there is nothing to do, and MPI_Reduce() does not come here for no elements.
      */
     if (MPI_PROC_NULL != root && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        const reduction_t reduction =
+        reduction_t reduction =
             reduction_of(COLL_UCG_FN_reduce, ucg, sbuf, (int64_t)count, dtype, op, false);
+        take_memory(&reduction);
         status = reduce(&reduction, rbuf, root);
-        coll_ucg_trim(&ucg->sides->memory);
+        leave_memory(&reduction);
     }
     COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
 }
@@ -323,8 +333,8 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t cou
 static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int size = sides->local_size;
-    uint64_t* memory =
-        coll_ucg_scratch_get(&sides->memory.vectors, kWordsOfBlock * (size_t)size * sizeof *memory);
+    uint64_t* memory = coll_ucg_scratch_get(&reduction->memory->vectors,
+                                            kWordsOfBlock * (size_t)size * sizeof *memory);
     if (NULL == memory) {
         return UCG_ERR_NO_MEMORY;
     }
@@ -337,7 +347,7 @@ static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
     const coll_ucg_blocks_t blocks = {target, coll_ucg_own_counts(vectors.counts),
                                       coll_ucg_own_displs(vectors.displs), reduction->type, NULL};
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, reduction->module, sides->side.group, &reduction->module->workspace);
+    coll_ucg_begin_blocking_in(&call, reduction->module, sides->side.group);
     return coll_ucg_run_opened(&call,
                                coll_ucg_open_allgatherv(&call, MPI_IN_PLACE, 0, NULL, &blocks));
 }
@@ -380,8 +390,9 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t 
     if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
         reduction_t reduction =
             reduction_of(COLL_UCG_FN_allreduce, ucg, sbuf, (int64_t)count, dtype, op, false);
+        take_memory(&reduction);
         status = allreduce(&reduction, rbuf);
-        coll_ucg_trim(&ucg->sides->memory);
+        leave_memory(&reduction);
     }
     COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
 }
@@ -416,7 +427,7 @@ static ucg_status_t deal_out(const reduction_t* reduction, coll_ucg_counts_t cou
     const int size = sides->local_size;
     vectors_t out;
     vectors_t in;
-    if (!take_vectors(sides, size, &out, &in)) {
+    if (!take_vectors(reduction, size, &out, &in)) {
         return UCG_ERR_NO_MEMORY;
     }
     const range_t mine = share(reduction->elements, size, rank);
@@ -445,7 +456,7 @@ static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const plac
     const void* result = NULL;
     void* shares = target;
     if (coll_ucg_has_counts(counts)) {
-        shares = coll_ucg_elements_in(&reduction->sides->memory.receive, reduction->type,
+        shares = coll_ucg_elements_in(&reduction->memory->receive, reduction->type,
                                       (size_t)length_of(mine));
         if (NULL == shares) {
             return UCG_ERR_NO_MEMORY;
@@ -488,9 +499,10 @@ static ucg_status_t scatter_reduced(enum coll_ucg_function function, mca_coll_uc
     if (0 == coll_ucg_packed_bytes(type, (size_t)elements)) {
         return UCG_OK;
     }
-    const reduction_t reduction = reduction_of(function, module, input, elements, type, op, true);
+    reduction_t reduction = reduction_of(function, module, input, elements, type, op, true);
+    take_memory(&reduction);
     const ucg_status_t status = reduce_scatter(&reduction, counts, target);
-    coll_ucg_trim(&module->sides->memory);
+    leave_memory(&reduction);
     return status;
 }
 

@@ -36,7 +36,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
     if (coll_ucg_goes_by_first(module->sides, part, rooted)) {
         return coll_ucg_run_by_first(module, part->group, rooted);
     }
-    coll_ucg_begin(&call, module, part->group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, part->group);
     status = coll_ucg_run_opened(
         &call, coll_ucg_open_edges(&call, &rooted->edges, sends(rooted) ? &rooted->blocks : &none,
                                    sends(rooted) ? &none : &rooted->blocks));
@@ -147,7 +147,7 @@ static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, voi
     if (UCG_OK != status) {
         return status;
     }
-    coll_ucg_begin(&call, module, part->group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, part->group);
     status = coll_ucg_run_opened(
         &call, coll_ucg_open_bcast(&call, buffer, count, dtype, kRootRank, MPI_ROOT == root));
     const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};

@@ -113,7 +113,7 @@ static ucg_status_t send_across(mca_coll_ucg_module_t* module, const coll_ucg_ed
 /** Passes what each process has received on to the others of its side. */
 static ucg_status_t spread(mca_coll_ucg_module_t* module, const packed_t* packed) {
     coll_ucg_call_t call;
-    coll_ucg_begin(&call, module, module->sides->side.group, &module->workspace);
+    coll_ucg_begin_blocking_in(&call, module, module->sides->side.group);
     call.params = (ucg_coll_params_t){
         .field_mask = UCG_COLL_PARAM_FIELD_VECTORS,
         .type = UCG_COLL_ALLGATHERV,
@@ -142,7 +142,9 @@ ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
                                     const coll_ucg_edge_blocks_t* input,
                                     const coll_ucg_edge_blocks_t* output) {
     coll_ucg_sides_t* sides = module->sides;
-    packed_t packed = {.memory = &sides->memory, .user = output, .count = sides->remote_size};
+    coll_ucg_workspace_t own;
+    coll_ucg_workspace_t* const memory = coll_ucg_take_workspace(&sides->memory, &own);
+    packed_t packed = {.memory = memory, .user = output, .count = sides->remote_size};
     ucg_status_t status = open_packed(&packed, sides);
     if (UCG_OK == status) {
         status = send_across(module, input, &packed);
@@ -153,6 +155,6 @@ ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
     if (UCG_OK == status) {
         status = unpack(&packed);
     }
-    coll_ucg_trim(&sides->memory);
+    coll_ucg_leave_workspace(memory, &own);
     return status;
 }

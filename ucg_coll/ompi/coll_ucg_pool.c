@@ -7,6 +7,7 @@
 
 #include "coll_ucg_call.h"
 #include "coll_ucg_setup.h"
+#include "opal/util/output.h"
 
 /** Number of spare groups after an agreement, if requests keep coming. Each request then costs that
  *  fraction of a short call, and a communicator has that many more groups than requests live at
@@ -41,9 +42,10 @@ typedef struct coll_ucg_pool {
     account_t* accounts; /**< Memory for as many. */
     int count;
     int room;
-    int wanted; /**< Least number of spare groups after the next agreement. */
-    int held;   /**< Groups that requests have; guarded by the component's lock, like: */
-    bool left;  /**< The module is gone: what requests give back is not needed. */
+    int wanted;   /**< Least number of spare groups after the next agreement. */
+    bool filling; /**< This process takes part in an agreement, or in making groups. */
+    int held;     /**< Groups that requests have; guarded by the component's lock, like: */
+    bool left;    /**< The module is gone: what requests give back is not needed. */
 } coll_ucg_pool_t;
 
 /* ------------------------------------------------------------------ groups */
@@ -220,14 +222,29 @@ static ucg_status_t open_pool(mca_coll_ucg_module_t* module) {
     return status;
 }
 
+/** Refuses a request that a callback of the program makes while the pool is being filled. Ranks
+ *  whose callback runs after that would agree in another order. */
+static ucg_status_t refuse_nested(const mca_coll_ucg_module_t* module) {
+    opal_output(0,
+                "coll/ucg: %s: rank %d makes a persistent request in a callback that runs while it "
+                "makes another one of this communicator",
+                module->comm->c_name, ompi_comm_rank(module->comm));
+    return UCG_ERR_BUSY;
+}
+
 static ucg_status_t take(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pooled_p) {
     ucg_status_t status = open_pool(module);
     if (UCG_OK != status) {
         return status;
     }
+    if (module->pool->filling) {
+        return refuse_nested(module);
+    }
     *pooled_p = take_spare(module->pool);
     if (NULL == *pooled_p) {
+        module->pool->filling = true;
         status = refill(module);
+        module->pool->filling = false;
         *pooled_p = UCG_OK == status ? take_spare(module->pool) : NULL;
     }
     return status;

@@ -6,10 +6,6 @@
 #include "ompi/mca/pml/pml.h"
 #include "opal/mca/btl/base/base.h"
 
-/** Is this thread inside libucg? The variable is in the thread-local memory that every program
- *  reserves for libraries that are loaded later, so that reading it takes no call. */
-static _Thread_local bool inside_library __attribute__((tls_model("initial-exec")));
-
 /* ------------------------------------------------------------------ Open MPI's */
 
 /** Room for the progress functions of the different components, of which a host has few: self, one
@@ -72,18 +68,18 @@ static int progress_without_yield(void) {
 
 unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
     (void)unused;
-    const bool inside = inside_library;
-    inside_library = true;
+    const bool inside = coll_ucg_inside_library;
+    coll_ucg_inside_library = true;
     const int events =
         0 != (flags & UCG_PROGRESS_FLAG_MESSAGES) ? count_messages() : progress_without_yield();
-    inside_library = inside;
+    coll_ucg_inside_library = inside;
     return events > 0 ? (unsigned)events : 0;
 }
 
 void coll_ucg_serve_host(void) {
     enum { CALLS_TO_SERVE = 16 };
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
-    if (!inside_library && 0 == ++calls % CALLS_TO_SERVE && !coll_ucg_is_making_again()) {
+    if (!coll_ucg_inside_library && 0 == ++calls % CALLS_TO_SERVE && !coll_ucg_is_making_again()) {
         (void)progress_without_yield();
     }
 }
@@ -93,12 +89,12 @@ void coll_ucg_serve_host(void) {
 /** Makes progress in libucg while this rank waits elsewhere in MPI, for peers that still connect or
  *  fetch data. Never blocks. */
 static int progress_library(void) {
-    if (inside_library) {
+    if (coll_ucg_inside_library) {
         return 0;
     }
-    inside_library = true;
+    coll_ucg_inside_library = true;
     const unsigned events = ucg_context_progress(mca_coll_ucg_component.context);
-    inside_library = false;
+    coll_ucg_inside_library = false;
     return (int)events;
 }
 

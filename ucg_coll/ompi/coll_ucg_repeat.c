@@ -75,9 +75,12 @@ void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
                        const coll_ucg_latest_t* arguments) {
     if (!same_call(latest, arguments)) {
         keep(latest, arguments);
-    } else if (NULL == latest->coll && always_means_the_same(call, arguments) &&
-               UCG_OK != ucg_coll_init(call->group, &call->params, &latest->coll)) {
-        latest->coll = NULL; /* Then each call is prepared anew. */
+    } else if (NULL == latest->coll && always_means_the_same(call, arguments)) {
+        if (UCG_OK == ucg_coll_init(call->group, &call->params, &latest->coll)) {
+            latest->prepared_type = latest->type;
+        } else {
+            latest->coll = NULL; /* Then each call is prepared anew. */
+        }
     }
 }
 

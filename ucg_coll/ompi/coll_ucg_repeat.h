@@ -33,11 +33,12 @@ static inline coll_ucg_count_t coll_ucg_own_count(coll_ucg_counts_t counts,
 }
 
 /** Does a call with these arguments repeat the latest, so that coll_ucg_repeat() may run it? If it
- *  has a root or vectors, those must be the same as well. */
+ *  has a root or vectors, those must be the same as well. A nested call repeats none, since the
+ *  latest may be the call that it is nested in. REQUIRES: `type` is not NULL, or `coll` is not. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
                                     const ompi_op_t* op, coll_ucg_count_t count, bool in_place) {
-    return NULL != latest->coll && latest->type == type && latest->op == op &&
-           latest->count == count && latest->in_place == in_place;
+    return latest->prepared_type == type && latest->op == op && latest->count == count &&
+           latest->in_place == in_place && !coll_ucg_is_nested();
 }
 
 static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest,
@@ -54,7 +55,8 @@ static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest,
 /** Does a call with all of these arguments repeat the latest? */
 static inline bool coll_ucg_repeats_all_of(const coll_ucg_latest_t* latest,
                                            const coll_ucg_latest_t* call) {
-    return coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
+    return NULL != latest->coll &&
+           coll_ucg_repeats(latest, call->type, NULL, call->count, call->in_place) &&
            latest->root == call->root &&
            coll_ucg_same_vectors(latest, call->vectors, call->vector_count);
 }
@@ -97,11 +99,11 @@ void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
 /** Forgets the latest call. REQUIRES: its collective is not in progress. */
 void coll_ucg_forget_latest(coll_ucg_latest_t* latest);
 /** Does what coll_ucg_remember() does for a blocking call that has ended with `status`, if libucg
- *  has run it. */
+ *  has run it. A nested call is not remembered: the latest may be in progress. */
 static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
                                           enum coll_ucg_function function,
                                           const coll_ucg_latest_t* arguments, ucg_status_t status) {
-    if (UCG_OK == status && !call->empty) {
+    if (UCG_OK == status && !call->empty && !coll_ucg_is_nested()) {
         coll_ucg_remember(&call->module->latest[function], call, arguments);
     }
 }

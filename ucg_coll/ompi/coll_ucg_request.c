@@ -25,7 +25,7 @@ static struct {
 
 static void request_construct(coll_ucg_request_t* request) {
     request->super.super.req_type = OMPI_REQUEST_COLL;
-    request->workspace = (coll_ucg_workspace_t){0};
+    request->call.own = (coll_ucg_workspace_t){0};
     request->coll = NULL;
     request->restartable = NULL;
     request->group = NULL;
@@ -33,7 +33,7 @@ static void request_construct(coll_ucg_request_t* request) {
 }
 
 static void request_destruct(coll_ucg_request_t* request) {
-    coll_ucg_workspace_free(&request->workspace);
+    coll_ucg_workspace_free(&request->call.own);
     OBJ_DESTRUCT(&request->link);
 }
 
@@ -63,7 +63,7 @@ static void give_back(coll_ucg_request_t* request) {
         atomic_store_explicit(&request->restartable->out, false, memory_order_release);
         return;
     }
-    coll_ucg_trim(&request->workspace);
+    coll_ucg_trim(&request->call.own);
     OPAL_THREAD_LOCK(&requests.lock);
     request->next = requests.spare;
     requests.spare = request;
@@ -300,7 +300,7 @@ ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group
     if (OPAL_UNLIKELY(NULL == request)) {
         return UCG_ERR_NO_MEMORY;
     }
-    coll_ucg_begin(&request->call, module, group, &request->workspace);
+    coll_ucg_begin(&request->call, module, group, &request->call.own);
     *request_p = request;
     return UCG_OK;
 }
@@ -363,7 +363,7 @@ coll_ucg_request_t* coll_ucg_make_restarting(mca_coll_ucg_module_t* module,
                                              coll_ucg_restartable_t* known) {
     coll_ucg_request_t* request = take_request(module);
     if (NULL != request) {
-        coll_ucg_begin(&request->call, module, module->group, &request->workspace);
+        coll_ucg_begin(&request->call, module, module->group, &request->call.own);
         request->restartable = known;
     }
     return request;
@@ -506,7 +506,7 @@ ucg_status_t coll_ucg_enter_persistent(mca_coll_ucg_module_t* module,
     }
     request->group = group;
     request->intact = true;
-    coll_ucg_begin(&request->call, module, coll_ucg_pooled_group(group), &request->workspace);
+    coll_ucg_begin(&request->call, module, coll_ucg_pooled_group(group), &request->call.own);
     *request_p = request;
     return UCG_OK;
 }

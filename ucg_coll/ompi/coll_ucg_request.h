@@ -36,8 +36,7 @@ ucg_status_t coll_ucg_combine(const coll_ucg_combination_t* combination);
 
 typedef struct coll_ucg_request {
     ompi_coll_base_nbc_request_t super; /**< MPI's bindings cast every request of a collective. */
-    coll_ucg_call_t call;
-    coll_ucg_workspace_t workspace;
+    coll_ucg_call_t call; /**< Uses its own workspace, which lasts from call to call. */
     coll_ucg_combination_t combination;  /**< Done at the end of the call. */
     struct coll_ucg_request* next;       /**< The next request of the free list. */
     ucg_coll_h coll;                     /**< NULL: nothing to do, or owned by `restartable`. */
