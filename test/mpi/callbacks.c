@@ -3,8 +3,8 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types|phases|nested|within [calls that a communicator makes without
- *                  UCG]
+ * usage: callbacks types|first_types|phases|nested|within|first_within
+ *                  [calls that a communicator makes without UCG]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,6 +323,15 @@ static void sum_many(MPI_Comm comm) {
     sum_up(comm, 100000);
 }
 
+static void start_to_sum(MPI_Comm comm) {
+    const double mine = 1 + rank;
+    double sum = 0;
+    MPI_Request request;
+    MPI_Iallreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, comm, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    require(sum == size * (size + 1) / 2, "summed by a nonblocking call");
+}
+
 /** Gathers vectors with gaps, which are packed. */
 static void gather_vectors(MPI_Comm comm, int count) {
     int* mine = malloc(sizeof *mine * (size_t)count);
@@ -359,6 +368,7 @@ static const pair_t pairs[] = {
     {"equal barriers", barrier, barrier},          {"equal sums", sum_few, sum_few},
     {"a longer sum", sum_few, sum_many},           {"a shorter sum", sum_many, sum_few},
     {"longer vectors", gather_short, gather_long}, {"shorter vectors", gather_long, gather_short},
+    {"a nonblocking sum", sum_many, start_to_sum},
 };
 
 static int call_second(MPI_Datatype type, int keyval, void* value, void* extra) {
@@ -433,6 +443,39 @@ static void within(void) {
     MPI_Type_free_keyval(&keyval);
 }
 
+/** The first call makes the group of its communicator. */
+static void first_within(void) {
+    enum { FRESH_ROUNDS = 5 };
+    int keyval;
+    MPI_Comm other;
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, call_second, &keyval, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    for (int j = 0; j < 40; j++) {
+        MPI_Barrier(other);
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        int nested = 0;
+        for (int j = 0; j < FRESH_ROUNDS; j++) {
+            paired_t paired = {&pairs[i], MPI_COMM_NULL, 0, 0};
+            MPI_Comm_dup(MPI_COMM_WORLD, &paired.comm);
+            for (int k = 0; k < calls_before_group; k++) {
+                MPI_Barrier(paired.comm);
+            }
+            call_pair(keyval, other, &paired);
+            MPI_Barrier(paired.comm);
+            nested += paired.nested;
+            MPI_Comm_free(&paired.comm);
+        }
+        require(rank == 0 || nested > 0, "some callbacks ran within the first call");
+        if (rank == 0) {
+            printf("first within: %s done\n", pairs[i].name);
+            fflush(stdout);
+        }
+    }
+    MPI_Comm_free(&other);
+    MPI_Type_free_keyval(&keyval);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -440,7 +483,7 @@ static const struct {
     void (*run)(void);
 } parts[] = {
     {"types", ready_types}, {"first_types", first_types}, {"phases", phases},
-    {"nested", nested},     {"within", within},
+    {"nested", nested},     {"within", within},           {"first_within", first_within},
 };
 
 int main(int argc, char** argv) {

@@ -22,7 +22,8 @@ def main():
     checks = mpirun.Checks()
     launcher = mpirun.Launcher(folder)
     parts = [("types", "0"), ("first_types", "0"), ("phases", "0"), ("nested", "0"),
-             ("nested", "16"), ("within", "0")]
+             ("nested", "16"), ("within", "0"), ("first_within", "0"),
+             ("first_within", "16")]
     for part, setup_after in parts:
         for count in map(int, ranks):
             check(checks, launcher, program, part, count, "shm,ucx", setup_after)

@@ -196,9 +196,12 @@ typedef struct {
 } coll_ucg_workspace_t;
 
 typedef enum {
-    COLL_UCG_FRESH,      /**< No group yet: the previous modules serve the first calls. */
-    COLL_UCG_SETTING_UP, /**< The group is being made; the previous modules serve meanwhile. */
-    COLL_UCG_FORMING,    /**< It is made in the background; calls wait: coll_ucg_background.h. */
+    COLL_UCG_FRESH, /**< No group yet: the previous modules serve the first calls. */
+    /** Of inter-communicators: the group is being made, and the previous modules serve meanwhile.
+     */
+    COLL_UCG_SETTING_UP,
+    /** Of others: it is being made, and calls wait (coll_ucg_background.h). */
+    COLL_UCG_FORMING,
     COLL_UCG_READY,
     COLL_UCG_OFF /**< All ranks agreed to use the previous modules for good. */
 } coll_ucg_state_t;
@@ -263,9 +266,8 @@ typedef struct {
     opal_list_item_t waiting; /**< In the component's `waiting` until it may make its group. */
 
     _Atomic(coll_ucg_state_t) state; /**< Written by the thread that ends the making of a group. */
-    int calls_before_group;      /**< Calls that previous modules still serve while it is fresh. */
-    int calls_before_background; /**< Nonblocking calls before the next try in the background. */
-    int pause;                   /**< Number of calls between the latest tries. */
+    int calls_before_group; /**< Calls that previous modules still serve while it is fresh. */
+    int pause;              /**< Number of calls between the latest tries. */
     struct coll_ucg_background* background; /**< The making of its group, while forming. */
     bool lacks_call; /**< A call failed here, alone, that was to wait for the group. */
     bool retired;    /**< It serves no calls any more. */
@@ -332,8 +334,9 @@ void coll_ucg_stop_polling(void);
  *  serve. */
 mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* priority);
 
-/** Makes the communicator's group once it has called as many collectives as required: collective
- *  over its ranks. UCG_ERR_UNSUPPORTED before. */
+/** Decides whether libucg serves a blocking call: continues coll_ucg_enter(). Makes the group of an
+ *  inter-communicator once it has called as many collectives as required, which is collective over
+ *  its ranks. UCG_ERR_UNSUPPORTED before. */
 ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module);
 /** Counts a collective that the previous module serves towards the required number. */
 void coll_ucg_count_call(mca_coll_ucg_module_t* module);
@@ -346,7 +349,8 @@ bool coll_ucg_passes_none_on(void);
 void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 
 /** Begins a blocking call. UCG_OK: go on with libucg. UCG_ERR_UNSUPPORTED: call the previous
- *  module. Else an error. */
+ *  module. UCG_INPROGRESS, of intra-communicators alone: the group is to be made, or is being made
+ *  (COLL_UCG_LEAVE_BLOCKING). Else an error. */
 static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module) {
     if (OPAL_LIKELY(COLL_UCG_READY == module->state)) {
         return UCG_OK;

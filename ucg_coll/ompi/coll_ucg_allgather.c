@@ -51,7 +51,8 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scou
             coll_ucg_remember_call(&call, COLL_UCG_FN_allgather, &latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                            comm);
 }
 
 int mca_coll_ucg_allgather(const void* sbuf, coll_ucg_count_t scount,
@@ -179,8 +180,8 @@ static COLL_UCG_APART int allgatherv_anew(const void* sbuf, coll_ucg_count_t sco
             coll_ucg_remember_call(&call, COLL_UCG_FN_allgatherv, &latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype,
-                   comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
+                            rdtype, comm);
 }
 
 int mca_coll_ucg_allgatherv(const void* sbuf, coll_ucg_count_t scount,

@@ -49,7 +49,8 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scoun
             coll_ucg_remember_call(&call, COLL_UCG_FN_alltoall, &latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
+                            comm);
 }
 
 int mca_coll_ucg_alltoall(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
@@ -174,8 +175,8 @@ static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t sco
             coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallv, arguments, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
+                            rdispls, rdtype, comm);
 }
 
 int mca_coll_ucg_alltoallv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,
@@ -266,8 +267,8 @@ alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sd
             coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallw, arguments, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
-                   rdtypes, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
+                            rdispls, rdtypes, comm);
 }
 
 int mca_coll_ucg_alltoallw(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sdispls,

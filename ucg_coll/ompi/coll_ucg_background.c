@@ -17,6 +17,7 @@ typedef struct coll_ucg_background {
     coll_ucg_oob_t oob;
     ucg_group_creation_h creation;
     bool started;   /**< Guarded. */
+    bool decided;   /**< It is known whether there is a group. Guarded. */
     bool driven;    /**< Some thread advances it, perhaps this one. Guarded. */
     unsigned round; /**< The last round in which it was advanced. Guarded. */
     int tries;      /**< Tries that ended because another group was being made. */
@@ -42,7 +43,8 @@ static struct {
 typedef struct coll_ucg_again {
     const mca_coll_ucg_module_t* module; /**< NULL after its function has asked how to go on. */
     ompi_request_t** request;
-    bool waits; /**< It has to wait again, for a further try to make the group. */
+    bool blocking; /**< It is one of the blocking function. */
+    bool waits;    /**< It has to wait again, for a further try to make the group. */
 } coll_ucg_again_t;
 static _Thread_local coll_ucg_again_t again __attribute__((tls_model("initial-exec")));
 
@@ -57,6 +59,10 @@ static bool is_made_again(const mca_coll_ucg_module_t* module) {
 
 bool coll_ucg_is_making_again(void) {
     return NULL != again.request;
+}
+
+bool coll_ucg_is_making_blocking(void) {
+    return again.blocking;
 }
 
 /* ------------------------------------------------------------------ making the group */
@@ -83,6 +89,7 @@ static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
         made->module = module;
         made->settled = COLL_UCG_FRESH;
         made->started = false;
+        made->decided = false;
         made->driven = false;
         made->round = background.rounds;
         module->background = made;
@@ -124,6 +131,7 @@ static bool begin(mca_coll_ucg_module_t* module) {
     }
     making->creation = NULL;
     making->started = false;
+    making->decided = false;
     making->tries = 0;
     making->chance = (unsigned)ompi_comm_rank(module->comm);
     module->state = COLL_UCG_FORMING;
@@ -159,7 +167,7 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
         coll_ucg_poll_for(module);
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
-        module->calls_before_background = coll_ucg_pause_after_busy(&module->pause);
+        module->calls_before_group = coll_ucg_pause_after_busy(&module->pause);
         made->settled = COLL_UCG_FRESH;
     } else {
         made->settled = COLL_UCG_OFF;
@@ -171,23 +179,29 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
 
 /* ------------------------------------------------------------------ calls */
 
-/** Counts a call of a communicator without a group, and begins to make the group if that is due.
- *  Guarded. */
+/** Counts a call of a communicator without a group; false: the group is due. Guarded. */
+static bool counts(mca_coll_ucg_module_t* module) {
+    const bool early = 0 < module->calls_before_group;
+    module->calls_before_group -= early ? 1 : 0;
+    return early;
+}
+
+/** Counts a nonblocking call of a communicator without a group, and begins to make the group if
+ * that is due. Guarded. */
 static ucg_status_t count_or_begin(mca_coll_ucg_module_t* module, bool* begun) {
-    if (0 < module->calls_before_group) {
-        module->calls_before_group--;
-        return UCG_ERR_UNSUPPORTED;
-    }
-    if (!coll_ucg_serves_all_nonblocking()) {
-        return UCG_ERR_UNSUPPORTED;
-    }
-    if (0 < module->calls_before_background) {
-        module->calls_before_background--;
+    if (counts(module) || !coll_ucg_serves_all_nonblocking()) {
         return UCG_ERR_UNSUPPORTED;
     }
     *begun = begin(module);
     module->lacks_call = module->lacks_call || !*begun;
     return *begun ? UCG_INPROGRESS : UCG_ERR_NO_MEMORY;
+}
+
+/** Returns the status of calls that have waited for a group that there is not: the error of this
+ * rank alone, if it has one, since others may have the group, and calls that were passed on could
+ * hang them; else UCG_ERR_UNSUPPORTED. */
+static ucg_status_t error_of(const coll_ucg_background_t* made) {
+    return is_of_this_rank(made) ? made->status : UCG_ERR_UNSUPPORTED;
 }
 
 ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module) {
@@ -201,11 +215,7 @@ ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module) {
     case COLL_UCG_FORMING: status = UCG_INPROGRESS; break;
     case COLL_UCG_FRESH: status = count_or_begin(module, &begun); break;
     case COLL_UCG_SETTING_UP: break;
-    case COLL_UCG_OFF:
-        if (made_again && is_of_this_rank(made)) {
-            status = made->status; /* Others may have the group: calls passed on could hang them. */
-        }
-        break;
+    case COLL_UCG_OFF: status = made_again ? error_of(made) : UCG_ERR_UNSUPPORTED; break;
     }
     opal_mutex_unlock(&background.lock);
     if (begun) {
@@ -245,23 +255,50 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
     return coll_ucg_call_again(module, function, arguments);
 }
 
+ucg_status_t coll_ucg_enter_waiting(mca_coll_ucg_module_t* module) {
+    opal_mutex_lock(&background.lock);
+    const coll_ucg_state_t state = module->state;
+    const bool due = COLL_UCG_FRESH == state && !counts(module);
+    opal_mutex_unlock(&background.lock);
+    const bool waits = due || COLL_UCG_FORMING == state;
+    return waits ? UCG_INPROGRESS : (COLL_UCG_READY == state ? UCG_OK : UCG_ERR_UNSUPPORTED);
+}
+
+/** Gives a blocking call back to its function where there is no group. */
+static void pass_back(const coll_ucg_background_t* made, coll_ucg_deferred_t* deferred) {
+    deferred->passed = COLL_UCG_OFF == made->settled ? error_of(made) : UCG_ERR_UNSUPPORTED;
+    if (COLL_UCG_FRESH == made->settled) {
+        (void)counts(made->module);
+    }
+}
+
+/** Counts a call that libucg has served as one of the blocking function. */
+static void count_as_blocking(const coll_ucg_deferred_t* deferred) {
+    coll_ucg_counters_t* counters = &deferred->module->counters;
+    counters->taken[deferred->function]--;
+    counters->taken[deferred->function - COLL_UCG_FN_BLOCKING_COUNT]++;
+}
+
 /** Makes a call again that has waited. Returns false if it has to wait again. The call may run the
  *  program's operator, which may call functions that come here again. */
-static bool make_again(coll_ucg_deferred_t* deferred) {
+static bool make_again(coll_ucg_background_t* made, coll_ucg_deferred_t* deferred) {
+    if (NULL != deferred->thread && COLL_UCG_READY != made->settled) {
+        pass_back(made, deferred);
+        return true;
+    }
     const coll_ucg_again_t outer = again;
-    again = (coll_ucg_again_t){deferred->module, deferred->arguments.request, false};
+    again = (coll_ucg_again_t){deferred->module, deferred->arguments.request,
+                               NULL != deferred->thread, false};
     const int rc = coll_ucg_call_again(deferred->module, deferred->function, &deferred->arguments);
     const bool waits = again.waits;
     again = outer;
+    if (NULL != deferred->thread) {
+        count_as_blocking(deferred);
+    }
     if (OMPI_SUCCESS != rc) {
         coll_ucg_fail_deferred(deferred, rc);
     }
     return !waits;
-}
-
-/** Guarded. */
-static coll_ucg_deferred_t* next_waiting(coll_ucg_background_t* made) {
-    return (coll_ucg_deferred_t*)opal_list_remove_first(&made->waiting);
 }
 
 /** Ends the making of a group when no call waits any more. Guarded. */
@@ -279,15 +316,32 @@ static void discard(coll_ucg_background_t* made) {
     OBJ_RELEASE(comm);
 }
 
-/** Makes the calls that wait, including those that come meanwhile. Returns false if one has to wait
- *  again. */
+/** May the first of the calls that wait be made here and now? A blocking call is left to its
+ * function, in whose thread the program's operators are to run. But if this is found twice before
+ * that function goes on, a callback of the program is running within it, and may wait for a later
+ * call. Guarded. */
+static bool may_make(coll_ucg_deferred_t* first) {
+    const bool mine = first->thread == &again;
+    const bool may = NULL == first->thread || (mine && first->is_due);
+    first->is_due = mine;
+    return may;
+}
+
+/** Makes the calls that wait, including those that come meanwhile. Returns false if one goes on
+ *  waiting. */
 static bool make_waiting(coll_ucg_background_t* made) {
     opal_mutex_lock(&background.lock);
-    for (coll_ucg_deferred_t* next = next_waiting(made); NULL != next; next = next_waiting(made)) {
-        opal_mutex_unlock(&background.lock);
-        const bool begun = make_again(next);
-        opal_mutex_lock(&background.lock);
+    while (!opal_list_is_empty(&made->waiting)) {
+        coll_ucg_deferred_t* next = (coll_ucg_deferred_t*)opal_list_get_first(&made->waiting);
         opal_list_item_t* item = &next->super.super.super.super;
+        if (!may_make(next)) {
+            opal_mutex_unlock(&background.lock);
+            return false;
+        }
+        opal_list_remove_item(&made->waiting, item);
+        opal_mutex_unlock(&background.lock);
+        const bool begun = make_again(made, next);
+        opal_mutex_lock(&background.lock);
         if (!begun) {
             opal_list_prepend(&made->waiting, item);
             opal_mutex_unlock(&background.lock);
@@ -301,10 +355,86 @@ static bool make_waiting(coll_ucg_background_t* made) {
     return true;
 }
 
-void coll_ucg_await_background(mca_coll_ucg_module_t* module) {
+/** Keeps a blocking call in its place, and begins to make the group if it is not being made.
+ *  UCG_INPROGRESS: the call need not wait. */
+static ucg_status_t queue(coll_ucg_deferred_t* deferred) {
+    mca_coll_ucg_module_t* module = deferred->module;
+    opal_mutex_lock(&background.lock);
+    const bool fresh = COLL_UCG_FRESH == module->state;
+    const bool begun = fresh && begin(module);
+    const bool waits = COLL_UCG_FORMING == module->state;
+    if (waits) {
+        opal_list_append(&module->background->waiting, &deferred->super.super.super.super);
+    }
+    opal_mutex_unlock(&background.lock);
+    if (begun) {
+        start_making(module->background);
+    }
+    return waits ? UCG_OK : (fresh ? UCG_ERR_NO_MEMORY : UCG_INPROGRESS);
+}
+
+/** Takes a blocking call, whose function has come back from the progress, out of those that wait if
+ *  it is the only one and its turn has come. *status_p: why libucg does not serve it;
+ * UCG_INPROGRESS: the function is to be called again. */
+static bool takes_out(coll_ucg_deferred_t* deferred, ucg_status_t* status_p) {
+    opal_list_item_t* item = &deferred->super.super.super.super;
+    opal_mutex_lock(&background.lock);
+    coll_ucg_background_t* made = deferred->module->background;
+    const bool first = NULL != made && made->decided && !made->driven &&
+                       item == opal_list_get_first(&made->waiting);
+    const bool alone = first && item == opal_list_get_last(&made->waiting);
+    /* Else calls have come since, in callbacks: it is made before these, by the next progress. */
+    deferred->is_due = first && !alone;
+    if (alone) {
+        opal_list_remove_item(&made->waiting, item);
+        *status_p = COLL_UCG_OFF == made->settled ? error_of(made) : UCG_INPROGRESS;
+        end(made);
+    }
+    opal_mutex_unlock(&background.lock);
+    if (alone) {
+        discard(made);
+    }
+    return alone;
+}
+
+ucg_status_t coll_ucg_wait_in_order(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                    const coll_ucg_arguments_t* arguments, int* rc) {
+    coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(
+        module, (enum coll_ucg_function)(function + COLL_UCG_FN_BLOCKING_COUNT), arguments);
+    if (NULL == deferred) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    ompi_request_t* request = &deferred->super.super;
+    deferred->thread = &again;
+    ucg_status_t status = queue(deferred);
+    bool out = UCG_OK != status;
+    while (!out && !REQUEST_COMPLETE(request)) {
+        opal_progress();
+        out = takes_out(deferred, &status);
+    }
+    if (!out) {
+        *rc = request->req_status.MPI_ERROR;
+        status = deferred->passed;
+    }
+    coll_ucg_drop_deferred(deferred);
+    return status;
+}
+
+ucg_status_t coll_ucg_make_group_now(mca_coll_ucg_module_t* module) {
+    opal_mutex_lock(&background.lock);
+    const bool fresh = COLL_UCG_FRESH == module->state;
+    const bool begun = fresh && begin(module);
+    opal_mutex_unlock(&background.lock);
+    if (fresh && !begun) {
+        return UCG_ERR_NO_MEMORY;
+    }
+    if (begun) {
+        start_making(module->background);
+    }
     while (COLL_UCG_FORMING == module->state) {
         opal_progress();
     }
+    return UCG_OK;
 }
 
 /* ------------------------------------------------------------------ progress */
@@ -337,6 +467,9 @@ typedef enum coll_ucg_step {
 
 static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
     ucg_group_h group = NULL;
+    if (making->decided) {
+        return make_waiting(making) ? COLL_UCG_STEP_OVER : COLL_UCG_STEP_NONE;
+    }
     if (NULL != making->creation) {
         making->status = ucg_group_create_test(making->creation, &group);
     } else if (UCG_INPROGRESS == making->status && 0 == making->polls--) {
@@ -346,6 +479,9 @@ static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
         return COLL_UCG_STEP_NONE;
     }
     settle(making, group);
+    opal_mutex_lock(&background.lock);
+    making->decided = true;
+    opal_mutex_unlock(&background.lock);
     return make_waiting(making) ? COLL_UCG_STEP_OVER : COLL_UCG_STEP_MADE;
 }
 

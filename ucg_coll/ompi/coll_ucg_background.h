@@ -1,10 +1,13 @@
 /*
- * Makes the group of a communicator at a nonblocking call, which must not wait for other processes:
- * Open MPI's progress goes on with it, and the communicator's calls wait meanwhile.
+ * Makes the group of an intra-communicator. A nonblocking call must not wait for other processes,
+ * so Open MPI's progress goes on with the making, and the communicator's calls wait meanwhile.
  *
- * Such a call, and all that come before the group exists, are kept, and are made again in their
- * order when it is known whether there will be a group (coll_ucg_deferred.h). So processes need not
- * agree from which call on the group serves them, however far each of them has come by then.
+ * The call that begins this, and all that come before the group exists, are kept, and are made
+ * again in their order when it is known whether there will be a group (coll_ucg_deferred.h). So
+ * processes need not agree from which call on the group serves them, however far each of them has
+ * come by then. Blocking calls are kept as well, and their functions wait for them: a callback of
+ * the program may call a collective of the communicator meanwhile, on some ranks within the
+ * blocking call, and on others after it.
  */
 #ifndef MCA_COLL_UCG_BACKGROUND_H
 #define MCA_COLL_UCG_BACKGROUND_H
@@ -23,6 +26,20 @@ void coll_ucg_close_background(void);
  */
 ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module);
 
+/** Begins a blocking call of an intra-communicator that has no group yet: likewise, but with
+ *  UCG_INPROGRESS the call waits by coll_ucg_wait_in_order(), which begins to make the group if
+ * that is due. */
+ucg_status_t coll_ucg_enter_waiting(mca_coll_ucg_module_t* module);
+
+/** Makes a blocking call in its place among those that wait, and waits for its end. UCG_OK: *rc is
+ *  what its function is to return. UCG_INPROGRESS: it need not wait any more, and its function is
+ *  to be called again. Else the call has not been made: UCG_ERR_UNSUPPORTED, or an error. */
+ucg_status_t coll_ucg_wait_in_order(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                    const coll_ucg_arguments_t* arguments, int* rc);
+
+/** Is this thread making a blocking call again that has waited? */
+bool coll_ucg_is_making_blocking(void);
+
 /** Begins a nonblocking call that goes to the previous module in any case, and that is not counted.
  *  UCG_INPROGRESS: it has to wait first, since Open MPI numbers the calls that it gets and so needs
  *  them in order. UCG_ERR_UNSUPPORTED: it goes there now. */
@@ -37,9 +54,9 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
  *  run a callback of the program which waits for a call that comes after this one. */
 bool coll_ucg_is_making_again(void);
 
-/** Waits until the module's group is not being made in the background any more, and no call waits
- *  for it. */
-void coll_ucg_await_background(mca_coll_ucg_module_t* module);
+/** Makes the group of an intra-communicator, unless it is being made already, and waits until no
+ *  call waits for it. UCG_ERR_NO_MEMORY, or UCG_OK, whether there is a group then or not. */
+ucg_status_t coll_ucg_make_group_now(mca_coll_ucg_module_t* module);
 
 /** Gives up the making of the module's group, when its communicator ends. That happens at the end
  *  of a program that has not completed its requests. */
@@ -63,6 +80,24 @@ void coll_ucg_abandon_background(mca_coll_ucg_module_t* module);
 #define COLL_UCG_FIELDS_8(a, ...) .a = a, COLL_UCG_FIELDS_7(__VA_ARGS__)
 #define COLL_UCG_FIELDS_9(a, ...) .a = a, COLL_UCG_FIELDS_8(__VA_ARGS__)
 #define COLL_UCG_FIELDS_10(a, ...) .a = a, COLL_UCG_FIELDS_9(__VA_ARGS__)
+
+/** Ends a blocking function of intra-communicators: like COLL_UCG_LEAVE, or, after UCG_INPROGRESS,
+ * by making the call in its place among those that wait. */
+#define COLL_UCG_LEAVE_BLOCKING(ucg, name, status, ...)                                            \
+    do {                                                                                           \
+        if (OPAL_UNLIKELY(UCG_INPROGRESS == (status))) {                                           \
+            const coll_ucg_arguments_t kept = {COLL_UCG_FIELDS(__VA_ARGS__)};                      \
+            int rc;                                                                                \
+            (status) = coll_ucg_wait_in_order(ucg, COLL_UCG_FN_##name, &kept, &rc);                \
+            if (UCG_OK == (status)) {                                                              \
+                return rc;                                                                         \
+            }                                                                                      \
+            if (UCG_INPROGRESS == (status)) {                                                      \
+                return mca_coll_ucg_##name(__VA_ARGS__, &(ucg)->super);                            \
+            }                                                                                      \
+        }                                                                                          \
+        COLL_UCG_LEAVE(ucg, name, status, __VA_ARGS__);                                            \
+    } while (0)
 
 /** Ends a nonblocking function whose calls may wait: like COLL_UCG_LEAVE, or, after UCG_INPROGRESS,
  *  by keeping the call. */

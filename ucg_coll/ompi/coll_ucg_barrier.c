@@ -29,7 +29,7 @@ static COLL_UCG_APART int barrier_anew(struct ompi_communicator_t* comm,
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = barrier(ucg);
     }
-    COLL_UCG_LEAVE(ucg, barrier, status, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, barrier, status, comm);
 }
 
 int mca_coll_ucg_barrier(struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {

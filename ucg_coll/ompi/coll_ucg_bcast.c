@@ -46,7 +46,7 @@ static COLL_UCG_APART int bcast_anew(void* buffer, coll_ucg_count_t count,
         const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
         coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, bcast, status, buffer, count, dtype, root, comm);
 }
 
 int mca_coll_ucg_bcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,

@@ -206,6 +206,9 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
     OBJ_RETAIN(module->comm);
     deferred->module = module;
     deferred->function = function;
+    deferred->thread = NULL;
+    deferred->is_due = false;
+    deferred->passed = UCG_OK;
     deferred->arguments = *arguments;
     deferred->arguments.request = &deferred->inner;
     if (!copy_vectors(module, deferred)) {

@@ -1,7 +1,7 @@
 /*
- * Nonblocking calls that are made while the group of their communicator is being made. They wait,
- * and when it is known whether there is a group, their functions are called again, in the program's
- * order.
+ * Calls that are made while the group of their communicator is being made. They wait, and when it
+ * is known whether there is a group, their nonblocking functions are called again, in the program's
+ * order. A blocking call keeps its place among them in the same way.
  */
 #ifndef MCA_COLL_UCG_DEFERRED_H
 #define MCA_COLL_UCG_DEFERRED_H
@@ -38,11 +38,15 @@ typedef struct {
 } coll_ucg_arguments_t;
 
 typedef struct {
-    /** The request that the program waits for. MPI's bindings attach the datatypes and the operator
-     *  of the call to it, until it is complete. */
+    /** The request that the program, or the blocking function, waits for. MPI's bindings attach the
+     *  datatypes and the operator of a nonblocking call to it, until it is complete. */
     ompi_coll_base_nbc_request_t super;
     mca_coll_ucg_module_t* module;
-    enum coll_ucg_function function;
+    enum coll_ucg_function function; /**< The nonblocking one. */
+    /* Of a call of the blocking function: */
+    const void* thread;  /**< Names the thread that waits; NULL: the call is none. */
+    bool is_due;         /**< Its turn has come since its function looked last. */
+    ucg_status_t passed; /**< UCG_OK, or why libucg has not served it. */
     coll_ucg_arguments_t arguments;
     void* vectors;         /**< Copies that the arguments point at, or NULL. */
     ompi_request_t* inner; /**< The call's own request, once it has been made. */

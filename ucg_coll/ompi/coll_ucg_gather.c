@@ -67,7 +67,8 @@ static COLL_UCG_APART int gather_anew(const void* sbuf, coll_ucg_count_t scount,
             coll_ucg_remember_call(&call, COLL_UCG_FN_gather, latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root,
+                            comm);
 }
 
 int mca_coll_ucg_gather(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
@@ -197,8 +198,8 @@ gatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* 
             coll_ucg_remember_call(&call, COLL_UCG_FN_gatherv, latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
-                   comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
+                            rdtype, root, comm);
 }
 
 int mca_coll_ucg_gatherv(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,

@@ -14,21 +14,21 @@
 
 /** Does the communicator have the collectives that making groups takes? */
 static bool has_needed(const mca_coll_base_comm_coll_t* coll, const ompi_communicator_t* comm) {
-    const bool needed = NULL != coll->coll_allgather && NULL != coll->coll_allgather_module &&
-                        NULL != coll->coll_allreduce && NULL != coll->coll_allreduce_module;
-    return OMPI_COMM_IS_INTRA(comm)
-               ? needed
-               : needed && NULL != coll->coll_gather && NULL != coll->coll_gather_module &&
-                     NULL != coll->coll_bcast && NULL != coll->coll_bcast_module &&
-                     NULL != coll->coll_reduce && NULL != coll->coll_reduce_module;
+    return OMPI_COMM_IS_INTRA(comm) ||
+           (NULL != coll->coll_allgather && NULL != coll->coll_allgather_module &&
+            NULL != coll->coll_allreduce && NULL != coll->coll_allreduce_module &&
+            NULL != coll->coll_gather && NULL != coll->coll_gather_module &&
+            NULL != coll->coll_bcast && NULL != coll->coll_bcast_module &&
+            NULL != coll->coll_reduce && NULL != coll->coll_reduce_module);
 }
 
 static int module_enable(mca_coll_base_module_t* base, ompi_communicator_t* comm) {
     mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     const mca_coll_base_comm_coll_t* coll = comm->c_coll;
     if (!has_needed(coll, comm)) {
-        COLL_UCG_VERBOSE(1, "coll/ucg: no other component offers what set-up needs: allgather and "
-                            "allreduce, for inter-communicators gather, bcast and reduce as well");
+        COLL_UCG_VERBOSE(1,
+                         "coll/ucg: no other component offers what set-up of inter-communicators "
+                         "needs: allgather, allreduce, gather, bcast and reduce");
         return OMPI_ERR_NOT_FOUND;
     }
     module->comm = comm;
@@ -109,7 +109,6 @@ static int module_disable(mca_coll_base_module_t* base, ompi_communicator_t* com
 
 static void module_construct(mca_coll_ucg_module_t* module) {
     module->state = COLL_UCG_FRESH;
-    module->calls_before_background = 0;
     module->pause = 0;
     module->background = NULL;
     module->retired = false;

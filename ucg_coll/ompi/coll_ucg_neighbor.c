@@ -75,8 +75,8 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scou
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgather, &latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, neighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
-                   comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount,
+                            rdtype, comm);
 }
 
 int mca_coll_ucg_neighbor_allgather(const void* sbuf, coll_ucg_count_t scount,
@@ -140,8 +140,8 @@ allgatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgatherv, arguments, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, neighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts,
+                            rdispls, rdtype, comm);
 }
 
 int mca_coll_ucg_neighbor_allgatherv(const void* sbuf, coll_ucg_count_t scount,
@@ -216,8 +216,8 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scoun
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoall, &latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, neighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
-                   comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount,
+                            rdtype, comm);
 }
 
 int mca_coll_ucg_neighbor_alltoall(const void* sbuf, coll_ucg_count_t scount,
@@ -283,8 +283,8 @@ static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t sco
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallv, arguments, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, neighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
-                   rdispls, rdtype, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf,
+                            rcounts, rdispls, rdtype, comm);
 }
 
 int mca_coll_ucg_neighbor_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
@@ -355,8 +355,8 @@ alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_places_t sd
             coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallw, arguments, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
-                   rdispls, rdtypes, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf,
+                            rcounts, rdispls, rdtypes, comm);
 }
 
 int mca_coll_ucg_neighbor_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,

@@ -24,7 +24,7 @@ enum { BITS = 64, ENABLED_WORDS = (COLL_UCG_FN_COUNT + BITS - 1) / BITS };
 
 /** Tells builds of one version of libucg apart: raised with every change of what processes exchange
  *  here and while they make a group, apart from what libucg does. */
-enum { PROTOCOL = 2 };
+enum { PROTOCOL = 3 };
 
 /** What a process publishes. All but the last must be equal. */
 typedef struct {

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "coll_ucg_background.h"
 #include "coll_ucg_call.h"
 #include "coll_ucg_setup.h"
 #include "opal/util/output.h"
@@ -211,7 +212,11 @@ static ucg_status_t refill(mca_coll_ucg_module_t* module) {
  *  communicator enough to earn its group. */
 static ucg_status_t open_pool(mca_coll_ucg_module_t* module) {
     module->calls_before_group = 0;
-    const ucg_status_t status = coll_ucg_enter(module);
+    ucg_status_t status = coll_ucg_enter(module);
+    while (UCG_INPROGRESS == status) {
+        status = coll_ucg_make_group_now(module);
+        status = UCG_OK == status ? coll_ucg_enter(module) : status;
+    }
     if (UCG_OK == status && NULL == module->pool) {
         module->pool = calloc(1, sizeof *module->pool);
         if (NULL == module->pool) {

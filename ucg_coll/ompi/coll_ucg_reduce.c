@@ -65,7 +65,7 @@ static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, coll_ucg_cou
                                           .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_reduce, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
 }
 
 int mca_coll_ucg_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
@@ -150,7 +150,7 @@ static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, coll_ucg_
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_allreduce, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
 int mca_coll_ucg_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
@@ -183,7 +183,7 @@ static COLL_UCG_APART int iallreduce_anew(const void* sbuf, void* rbuf, coll_ucg
                                           mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = may_make_communicators(count, dtype, op)
+    ucg_status_t status = may_make_communicators(count, dtype, op) && !coll_ucg_is_making_blocking()
                               ? coll_ucg_pass_in_order(ucg)
                               : coll_ucg_enter_nonblocking(ucg, &mine);
     if (OPAL_LIKELY(UCG_OK == status)) {
@@ -244,7 +244,7 @@ static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, coll_ucg_count
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_scan, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, scan, status, sbuf, rbuf, count, dtype, op, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, scan, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
 int mca_coll_ucg_scan(const void* sbuf, void* rbuf, coll_ucg_count_t count,
@@ -322,7 +322,7 @@ static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, coll_ucg_cou
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_exscan, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, exscan, status, sbuf, rbuf, count, dtype, op, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, exscan, status, sbuf, rbuf, count, dtype, op, comm);
 }
 
 int mca_coll_ucg_exscan(const void* sbuf, void* rbuf, coll_ucg_count_t count,

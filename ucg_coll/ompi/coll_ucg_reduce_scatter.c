@@ -84,7 +84,7 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf,
                                           .vectors = &counts};
         coll_ucg_remember_call(&call, COLL_UCG_FN_reduce_scatter, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
 }
 
 int mca_coll_ucg_reduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
@@ -177,7 +177,7 @@ reduce_scatter_block_anew(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
             .type = dtype, .op = op, .count = rcount, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_reduce_scatter_block, &latest, status);
     }
-    COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
 }
 
 int mca_coll_ucg_reduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,

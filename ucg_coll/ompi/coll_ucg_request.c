@@ -345,13 +345,19 @@ static ucg_status_t hand_out(coll_ucg_request_t* request, ucg_status_t status,
     return end_at_once(request, status, request_p);
 }
 
+void coll_ucg_mark_nonblocking(coll_ucg_request_t* request) {
+    if (OPAL_LIKELY(!coll_ucg_is_making_blocking())) {
+        request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
+    }
+}
+
 ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
                                  ompi_request_t** request_p) {
     if (OPAL_UNLIKELY(UCG_OK != opened || request->call.empty)) {
         return end_at_once(request, opened, request_p);
     }
     activate(request);
-    request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
+    coll_ucg_mark_nonblocking(request);
     ucg_status_t status = coll_ucg_load(&request->call);
     if (OPAL_LIKELY(UCG_OK == status)) {
         status = post_call(request);

@@ -70,6 +70,10 @@ ucg_status_t coll_ucg_enter_nonblocking(mca_coll_ucg_module_t* module,
 ucg_status_t coll_ucg_begin_nonblocking(mca_coll_ucg_module_t* module, ucg_group_h group,
                                         coll_ucg_request_t** request_p);
 
+/** Tells libucg that the call is a nonblocking one, on all ranks. One of a blocking function that
+ * has waited is not, since other ranks may call that function when there is a group. */
+void coll_ucg_mark_nonblocking(coll_ucg_request_t* request);
+
 /** Starts the request's call, which has been opened with the status `opened`. */
 ucg_status_t coll_ucg_start_call(coll_ucg_request_t* request, ucg_status_t opened,
                                  ompi_request_t** request_p);

@@ -52,7 +52,7 @@ ucg_status_t coll_ucg_start_described(coll_ucg_request_t* request, enum coll_ucg
                                       const coll_ucg_latest_t* arguments, ucg_status_t opened,
                                       ompi_request_t** request_p) {
     if (OPAL_LIKELY(NULL != arguments && UCG_OK == opened) && !request->call.empty) {
-        request->call.params.flags |= UCG_COLL_FLAG_NONBLOCKING;
+        coll_ucg_mark_nonblocking(request);
         remember(&request->call, function, arguments);
     }
     return coll_ucg_start_call(request, opened, request_p);

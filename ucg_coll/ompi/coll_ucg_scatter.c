@@ -67,7 +67,8 @@ static COLL_UCG_APART int scatter_anew(const void* sbuf, coll_ucg_count_t scount
             coll_ucg_remember_call(&call, COLL_UCG_FN_scatter, latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root,
+                            comm);
 }
 
 int mca_coll_ucg_scatter(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* sdtype,
@@ -194,8 +195,8 @@ scatterv_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t dis
             coll_ucg_remember_call(&call, COLL_UCG_FN_scatterv, latest, status);
         }
     }
-    COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
-                   comm);
+    COLL_UCG_LEAVE_BLOCKING(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount,
+                            rdtype, root, comm);
 }
 
 int mca_coll_ucg_scatterv(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t displs,

@@ -1,5 +1,7 @@
 /*
- * The set-up of a communicator's group at one of its first collectives.
+ * The making of groups whose processes wait for it: those of inter-communicators at one of their
+ * first collectives, and those of persistent requests. Those of intra-communicators:
+ * coll_ucg_background.c.
  */
 
 #include "coll_ucg_background.h"
@@ -15,27 +17,12 @@
  *  callbacks of the program run, which may call collectives of other communicators. */
 static _Thread_local bool making __attribute__((tls_model("initial-exec")));
 
-/** Gathers by the previous module, which works before libucg does. */
-static int gather_from_all(coll_ucg_exchange_t* exchange, const void* source, void* target,
-                           int bytes) {
-    coll_ucg_previous_t* previous = &exchange->module->previous;
-    return previous->allgather.function(source, bytes, MPI_BYTE, target, bytes, MPI_BYTE,
-                                        exchange->module->comm, previous->allgather.module);
-}
-
-static int find_worst_of_all(coll_ucg_exchange_t* exchange, const int* mine, int* worst) {
-    coll_ucg_previous_t* previous = &exchange->module->previous;
-    return previous->allreduce.function(mine, worst, 1, MPI_INT, MPI_MAX, exchange->module->comm,
-                                        previous->allreduce.module);
-}
-
+/** Returns the processes of an intra-communicator, which exchange in its group. */
 static coll_ucg_exchange_t exchange_of_all(mca_coll_ucg_module_t* module) {
     return (coll_ucg_exchange_t){
         .module = module,
         .rank = (uint32_t)ompi_comm_rank(module->comm),
         .size = (uint32_t)ompi_comm_size(module->comm),
-        .gather = gather_from_all,
-        .find_worst = find_worst_of_all,
     };
 }
 
@@ -249,12 +236,9 @@ void coll_ucg_tell_of_no_group(const mca_coll_ucg_module_t* module, ucg_status_t
     tell(module, ompi_comm_rank(module->comm), ompi_comm_size(module->comm), status);
 }
 
-ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
-    mca_coll_ucg_module_t* module = exchange->module;
-    const coll_ucg_state_t before = module->state;
+/** Makes a group at its turn, as coll_ucg_make_group_by() does. */
+static ucg_status_t make_at_turn(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
     const bool within = making;
-    /* The previous modules' allgather may call other collectives of the communicator. */
-    module->state = COLL_UCG_SETTING_UP;
     making = true;
     ucg_status_t status = arrive(exchange, within);
     if (UCG_OK == status || UCG_INPROGRESS == status) {
@@ -264,14 +248,23 @@ ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* 
         } while (UCG_ERR_BUSY == status && coll_ucg_passes_none_on());
     }
     making = within;
-    module->state = before;
     if (UCG_OK == status || UCG_ERR_BUSY == status || exchange->failed) {
         /* If it failed, other ranks may have succeeded: going on with other collectives here could
          * hang them all. */
         return status;
     }
-    tell(module, (int)exchange->rank, (int)exchange->size, status);
+    tell(exchange->module, (int)exchange->rank, (int)exchange->size, status);
     return UCG_ERR_UNSUPPORTED;
+}
+
+ucg_status_t coll_ucg_make_group_by(coll_ucg_exchange_t* exchange, ucg_group_h* group_p) {
+    mca_coll_ucg_module_t* module = exchange->module;
+    const coll_ucg_state_t before = module->state;
+    /* The previous modules may call other collectives of the communicator. */
+    module->state = COLL_UCG_SETTING_UP;
+    const ucg_status_t status = make_at_turn(exchange, group_p);
+    module->state = before;
+    return status;
 }
 
 int coll_ucg_pause_after_busy(int* pause) {
@@ -289,17 +282,8 @@ void coll_ucg_count_call(mca_coll_ucg_module_t* module) {
     }
 }
 
-/** Returns the exchange for the communicator's kind. */
-static coll_ucg_exchange_t exchange_of_processes(mca_coll_ucg_module_t* module) {
-    return OMPI_COMM_IS_INTER(module->comm) ? coll_ucg_exchange_of_sides(module)
-                                            : exchange_of_all(module);
-}
-
-ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
-    coll_ucg_await_background(module);
-    if (COLL_UCG_READY == module->state) {
-        return UCG_OK;
-    }
+/** Does what coll_ucg_set_up() does, for an inter-communicator. */
+static ucg_status_t set_up_across(mca_coll_ucg_module_t* module) {
     if (COLL_UCG_FRESH != module->state) {
         return UCG_ERR_UNSUPPORTED;
     }
@@ -309,7 +293,7 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    coll_ucg_exchange_t exchange = exchange_of_processes(module);
+    coll_ucg_exchange_t exchange = coll_ucg_exchange_of_sides(module);
     const ucg_status_t status = coll_ucg_make_group_by(&exchange, &module->group);
     if (UCG_ERR_BUSY == status) {
         module->calls_before_group = coll_ucg_pause_after_busy(&module->pause);
@@ -322,12 +306,19 @@ ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
     return status;
 }
 
+ucg_status_t coll_ucg_set_up(mca_coll_ucg_module_t* module) {
+    return OMPI_COMM_IS_INTER(module->comm) ? set_up_across(module)
+                                            : coll_ucg_enter_waiting(module);
+}
+
 ucg_status_t coll_ucg_make_further_group(mca_coll_ucg_module_t* module, ucg_group_h* group_p) {
-    coll_ucg_exchange_t exchange = exchange_of_processes(module);
+    coll_ucg_exchange_t exchange = OMPI_COMM_IS_INTER(module->comm)
+                                       ? coll_ucg_exchange_of_sides(module)
+                                       : exchange_of_all(module);
     exchange.gather = gather_in_group;
     exchange.find_worst = find_worst_in_group;
     exchange.with_side = false; /* The side has its group already. */
-    const ucg_status_t status = coll_ucg_make_group_by(&exchange, group_p);
+    const ucg_status_t status = make_at_turn(&exchange, group_p);
     return UCG_ERR_BUSY == status ? UCG_ERR_UNSUPPORTED : status;
 }
 
