@@ -43,13 +43,11 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scou
         const bool in_place = MPI_IN_PLACE == sbuf;
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, open_allgather(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype));
-        if (in_place || (scount == rcount && sdtype == rdtype)) {
-            const coll_ucg_latest_t latest = {
-                .type = rdtype, .count = rcount, .in_place = in_place};
-            coll_ucg_remember_call(&call, COLL_UCG_FN_allgather, &latest, status);
-        }
+        const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+        const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount, .in_place = in_place};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_allgather, alike ? &latest : NULL, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                             comm);
@@ -167,18 +165,17 @@ static COLL_UCG_APART int allgatherv_anew(const void* sbuf, coll_ucg_count_t sco
         const coll_ucg_count_t own = coll_ucg_own_count(rcounts, comm);
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call,
-                                     coll_ucg_open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
-        if (in_place || (scount == own && sdtype == rdtype)) {
-            const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
-                                                 COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
-            const coll_ucg_latest_t latest = {.type = rdtype,
-                                              .count = own,
-                                              .in_place = in_place,
-                                              .vector_count = 2,
-                                              .vectors = vectors};
-            coll_ucg_remember_call(&call, COLL_UCG_FN_allgatherv, &latest, status);
-        }
+        status = coll_ucg_run_first(&call,
+                                    coll_ucg_open_allgatherv(&call, sbuf, scount, sdtype, OUTPUT));
+        const bool alike = in_place || (scount == own && sdtype == rdtype);
+        const coll_ucg_vector_t vectors[] = {COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm)),
+                                             COLL_UCG_DISPLS(displs, ompi_comm_size(comm))};
+        const coll_ucg_latest_t latest = {.type = rdtype,
+                                          .count = own,
+                                          .in_place = in_place,
+                                          .vector_count = 2,
+                                          .vectors = vectors};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_allgatherv, alike ? &latest : NULL, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
                             rdtype, comm);

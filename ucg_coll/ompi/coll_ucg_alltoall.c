@@ -41,13 +41,11 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scoun
         const bool in_place = MPI_IN_PLACE == sbuf;
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, open_alltoall(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype));
-        if (in_place || (scount == rcount && sdtype == rdtype)) {
-            const coll_ucg_latest_t latest = {
-                .type = rdtype, .count = rcount, .in_place = in_place};
-            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoall, &latest, status);
-        }
+        const bool alike = in_place || (scount == rcount && sdtype == rdtype);
+        const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount, .in_place = in_place};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_alltoall, alike ? &latest : NULL, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype,
                             comm);
@@ -170,10 +168,8 @@ static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t sco
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, V_INPUT, V_OUTPUT));
-        if (NULL != arguments) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallv, arguments, status);
-        }
+        status = coll_ucg_run_first(&call, open_alltoall_blocks(&call, V_INPUT, V_OUTPUT));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallv, arguments, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
                             rdispls, rdtype, comm);
@@ -262,10 +258,8 @@ alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t sd
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_alltoall_blocks(&call, W_INPUT, W_OUTPUT));
-        if (NULL != arguments) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallw, arguments, status);
-        }
+        status = coll_ucg_run_first(&call, open_alltoall_blocks(&call, W_INPUT, W_OUTPUT));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_alltoallw, arguments, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
                             rdispls, rdtypes, comm);

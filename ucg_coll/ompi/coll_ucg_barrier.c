@@ -17,7 +17,7 @@ static ucg_status_t barrier(mca_coll_ucg_module_t* ucg) {
     const coll_ucg_latest_t latest = {.count = 0};
     coll_ucg_call_t call;
     coll_ucg_begin_blocking(&call, ucg);
-    const ucg_status_t status = coll_ucg_run_opened(&call, open_barrier(&call));
+    const ucg_status_t status = coll_ucg_run_first(&call, open_barrier(&call));
     coll_ucg_remember_call(&call, COLL_UCG_FN_barrier, &latest, status);
     return status;
 }

@@ -42,7 +42,7 @@ static COLL_UCG_APART int bcast_anew(void* buffer, coll_ucg_count_t count,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_bcast(&call, buffer, count, dtype, root));
+        status = coll_ucg_run_first(&call, open_bcast(&call, buffer, count, dtype, root));
         const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
         coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     }

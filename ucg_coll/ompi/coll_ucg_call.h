@@ -25,14 +25,15 @@ size_t coll_ucg_bytes_for(const ompi_datatype_t* type, size_t count);
  *  aligned to a cache line, because displacements from it are what the program has aligned. */
 unsigned char* coll_ucg_origin_in(void* memory, const ompi_datatype_t* type, size_t count);
 
-/** Scratch of more bytes than this, other than vectors, is freed when its call ends. */
+/** Scratch of more bytes than this is freed when its call ends. */
 enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
-/** Frees scratch of unusual size, other than vectors. */
+/** Frees scratch of unusual size. */
 void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace);
 static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
     if (OPAL_UNLIKELY(workspace->send.capacity > COLL_UCG_SCRATCH_KEPT ||
                       workspace->receive.capacity > COLL_UCG_SCRATCH_KEPT ||
-                      workspace->right.capacity > COLL_UCG_SCRATCH_KEPT)) {
+                      workspace->right.capacity > COLL_UCG_SCRATCH_KEPT ||
+                      workspace->vectors.capacity > COLL_UCG_SCRATCH_KEPT)) {
         coll_ucg_workspace_trim(workspace);
     }
 }
@@ -220,11 +221,21 @@ static inline ucg_status_t coll_ucg_run(coll_ucg_call_t* call) {
     return OPAL_LIKELY(UCG_OK == status) ? coll_ucg_store(call) : status;
 }
 
-/** Runs a blocking call that has been opened with the status `opened`. */
+/** Ends the use of a blocking call's workspace. */
+static inline void coll_ucg_end_blocking(coll_ucg_call_t* call) {
+    coll_ucg_leave_workspace(call->workspace, &call->own);
+}
+
+/** Runs a blocking call that has been opened with the status `opened`, and ends it. */
 static inline ucg_status_t coll_ucg_run_opened(coll_ucg_call_t* call, ucg_status_t opened) {
     const ucg_status_t status = OPAL_LIKELY(UCG_OK == opened) ? coll_ucg_run(call) : opened;
-    coll_ucg_leave_workspace(call->workspace, &call->own);
+    coll_ucg_end_blocking(call);
     return status;
+}
+
+/** Likewise, but leaves it to coll_ucg_remember_call() to end the call. */
+static inline ucg_status_t coll_ucg_run_first(coll_ucg_call_t* call, ucg_status_t opened) {
+    return OPAL_LIKELY(UCG_OK == opened) ? coll_ucg_run(call) : opened;
 }
 
 /* ------------------------------------------------------------------ buffers */

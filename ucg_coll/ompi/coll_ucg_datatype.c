@@ -51,6 +51,7 @@ void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace) {
     trim(&workspace->receive);
     trim(&workspace->left);
     trim(&workspace->right);
+    trim(&workspace->vectors);
 }
 
 void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace) {

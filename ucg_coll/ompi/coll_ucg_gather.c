@@ -61,11 +61,9 @@ static COLL_UCG_APART int gather_anew(const void* sbuf, coll_ucg_count_t scount,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, open_gather(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root));
-        if (NULL != latest) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_gather, latest, status);
-        }
+        coll_ucg_remember_call(&call, COLL_UCG_FN_gather, latest, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root,
                             comm);
@@ -192,11 +190,8 @@ gatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_t* 
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status =
-            coll_ucg_run_opened(&call, open_gatherv(&call, sbuf, scount, sdtype, OUTPUT, root));
-        if (NULL != latest) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_gatherv, latest, status);
-        }
+        status = coll_ucg_run_first(&call, open_gatherv(&call, sbuf, scount, sdtype, OUTPUT, root));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_gatherv, latest, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs,
                             rdtype, root, comm);

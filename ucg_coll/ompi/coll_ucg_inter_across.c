@@ -26,10 +26,8 @@ static COLL_UCG_APART ucg_status_t run(mca_coll_ucg_module_t* module,
     }
     coll_ucg_call_t call;
     coll_ucg_begin_blocking(&call, module);
-    status = coll_ucg_run_opened(&call, open_call(&call, input, output));
-    if (NULL != arguments) {
-        coll_ucg_remember_call(&call, function, arguments, status);
-    }
+    status = coll_ucg_run_first(&call, open_call(&call, input, output));
+    coll_ucg_remember_call(&call, function, arguments, status);
     return status;
 }
 

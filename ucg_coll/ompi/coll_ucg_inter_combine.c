@@ -120,7 +120,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module, ucg_g
     coll_ucg_call_t call;
     coll_ucg_begin_blocking_in(&call, module, group);
     const ucg_status_t status =
-        coll_ucg_run_opened(&call, open_exchange(&call, &edges, operands, vectors));
+        coll_ucg_run_first(&call, open_exchange(&call, &edges, operands, vectors));
     coll_ucg_remember_call(&call, function, arguments, status);
     return status;
 }

@@ -37,7 +37,7 @@ static COLL_UCG_APART ucg_status_t run_anew(mca_coll_ucg_module_t* module,
         return coll_ucg_run_by_first(module, part->group, rooted);
     }
     coll_ucg_begin_blocking_in(&call, module, part->group);
-    status = coll_ucg_run_opened(
+    status = coll_ucg_run_first(
         &call, coll_ucg_open_edges(&call, &rooted->edges, sends(rooted) ? &rooted->blocks : &none,
                                    sends(rooted) ? &none : &rooted->blocks));
     coll_ucg_remember_call(&call, rooted->function, arguments, status);
@@ -148,7 +148,7 @@ static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, voi
         return status;
     }
     coll_ucg_begin_blocking_in(&call, module, part->group);
-    status = coll_ucg_run_opened(
+    status = coll_ucg_run_first(
         &call, coll_ucg_open_bcast(&call, buffer, count, dtype, kRootRank, MPI_ROOT == root));
     const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
     coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);

@@ -69,11 +69,11 @@ static COLL_UCG_APART int allgather_anew(const void* sbuf, coll_ucg_count_t scou
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_call(&call, ONE_INPUT, OUTPUT));
-        if (scount == rcount && sdtype == rdtype) {
-            const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
-            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgather, &latest, status);
-        }
+        status = coll_ucg_run_first(&call, open_call(&call, ONE_INPUT, OUTPUT));
+        const bool alike = scount == rcount && sdtype == rdtype;
+        const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgather, alike ? &latest : NULL,
+                               status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_allgather, status, sbuf, scount, sdtype, rbuf, rcount,
                             rdtype, comm);
@@ -135,10 +135,8 @@ allgatherv_anew(const void* sbuf, coll_ucg_count_t scount, struct ompi_datatype_
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_call(&call, ONE_INPUT, V_OUTPUT));
-        if (NULL != arguments) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgatherv, arguments, status);
-        }
+        status = coll_ucg_run_first(&call, open_call(&call, ONE_INPUT, V_OUTPUT));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_allgatherv, arguments, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts,
                             rdispls, rdtype, comm);
@@ -210,11 +208,11 @@ static COLL_UCG_APART int alltoall_anew(const void* sbuf, coll_ucg_count_t scoun
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_call(&call, INPUT, OUTPUT));
-        if (scount == rcount && sdtype == rdtype) {
-            const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
-            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoall, &latest, status);
-        }
+        status = coll_ucg_run_first(&call, open_call(&call, INPUT, OUTPUT));
+        const bool alike = scount == rcount && sdtype == rdtype;
+        const coll_ucg_latest_t latest = {.type = rdtype, .count = rcount};
+        coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoall, alike ? &latest : NULL,
+                               status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoall, status, sbuf, scount, sdtype, rbuf, rcount,
                             rdtype, comm);
@@ -278,10 +276,8 @@ static COLL_UCG_APART int alltoallv_anew(const void* sbuf, coll_ucg_counts_t sco
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_call(&call, V_INPUT, V_OUTPUT));
-        if (NULL != arguments) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallv, arguments, status);
-        }
+        status = coll_ucg_run_first(&call, open_call(&call, V_INPUT, V_OUTPUT));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallv, arguments, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf,
                             rcounts, rdispls, rdtype, comm);
@@ -350,10 +346,8 @@ alltoallw_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_places_t sd
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call, open_call(&call, W_INPUT, W_OUTPUT));
-        if (NULL != arguments) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallw, arguments, status);
-        }
+        status = coll_ucg_run_first(&call, open_call(&call, W_INPUT, W_OUTPUT));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_neighbor_alltoallw, arguments, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, neighbor_alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf,
                             rcounts, rdispls, rdtypes, comm);

@@ -56,8 +56,8 @@ static COLL_UCG_APART int reduce_anew(const void* sbuf, void* rbuf, coll_ucg_cou
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status =
-            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_REDUCE, sbuf,
-                                                                     rbuf, count, dtype, op, root));
+            coll_ucg_run_first(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_REDUCE, sbuf,
+                                                                    rbuf, count, dtype, op, root));
         const coll_ucg_latest_t latest = {.type = dtype,
                                           .op = op,
                                           .count = count,
@@ -143,9 +143,9 @@ static COLL_UCG_APART int allreduce_anew(const void* sbuf, void* rbuf, coll_ucg_
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(&call,
-                                     coll_ucg_open_whole_reduction(&call, UCG_COLL_ALLREDUCE, sbuf,
-                                                                   rbuf, count, dtype, op, 0));
+        status =
+            coll_ucg_run_first(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_ALLREDUCE, sbuf,
+                                                                    rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_allreduce, &latest, status);
@@ -238,8 +238,8 @@ static COLL_UCG_APART int scan_anew(const void* sbuf, void* rbuf, coll_ucg_count
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status =
-            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_SCAN, sbuf,
-                                                                     rbuf, count, dtype, op, 0));
+            coll_ucg_run_first(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_SCAN, sbuf,
+                                                                    rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_scan, &latest, status);
@@ -316,8 +316,8 @@ static COLL_UCG_APART int exscan_anew(const void* sbuf, void* rbuf, coll_ucg_cou
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
         status =
-            coll_ucg_run_opened(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_EXSCAN, sbuf,
-                                                                     rbuf, count, dtype, op, 0));
+            coll_ucg_run_first(&call, coll_ucg_open_whole_reduction(&call, UCG_COLL_EXSCAN, sbuf,
+                                                                    rbuf, count, dtype, op, 0));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = count, .in_place = MPI_IN_PLACE == sbuf};
         coll_ucg_remember_call(&call, COLL_UCG_FN_exscan, &latest, status);

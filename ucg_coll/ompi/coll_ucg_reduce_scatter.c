@@ -74,7 +74,7 @@ static COLL_UCG_APART int reduce_scatter_anew(const void* sbuf, void* rbuf,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, coll_ucg_open_reduce_scatter(&call, sbuf, rbuf, rcounts, dtype, op));
         const coll_ucg_vector_t counts = COLL_UCG_COUNTS(rcounts, ompi_comm_size(comm));
         const coll_ucg_latest_t latest = {.type = dtype,
@@ -171,7 +171,7 @@ reduce_scatter_block_anew(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, open_reduce_scatter_block(&call, sbuf, rbuf, rcount, dtype, op));
         const coll_ucg_latest_t latest = {
             .type = dtype, .op = op, .count = rcount, .in_place = MPI_IN_PLACE == sbuf};

@@ -99,13 +99,14 @@ void coll_ucg_remember(coll_ucg_latest_t* latest, const coll_ucg_call_t* call,
 /** Forgets the latest call. REQUIRES: its collective is not in progress. */
 void coll_ucg_forget_latest(coll_ucg_latest_t* latest);
 /** Does what coll_ucg_remember() does for a blocking call that has ended with `status`, if libucg
- *  has run it. A nested call is not remembered: the latest may be in progress. */
-static inline void coll_ucg_remember_call(const coll_ucg_call_t* call,
-                                          enum coll_ucg_function function,
+ *  has run it, and ends its use of memory, where its vectors may be. A nested call is not
+ *  remembered: the latest may be in progress. `arguments`: NULL if the call is never repeated. */
+static inline void coll_ucg_remember_call(coll_ucg_call_t* call, enum coll_ucg_function function,
                                           const coll_ucg_latest_t* arguments, ucg_status_t status) {
-    if (UCG_OK == status && !call->empty && !coll_ucg_is_nested()) {
+    if (UCG_OK == status && NULL != arguments && !call->empty && !coll_ucg_is_nested()) {
         coll_ucg_remember(&call->module->latest[function], call, arguments);
     }
+    coll_ucg_end_blocking(call);
 }
 
 /** Forgets all blocking calls. To be called before the group is left. */

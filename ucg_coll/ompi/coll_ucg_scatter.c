@@ -61,11 +61,9 @@ static COLL_UCG_APART int scatter_anew(const void* sbuf, coll_ucg_count_t scount
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status = coll_ucg_run_opened(
+        status = coll_ucg_run_first(
             &call, open_scatter(&call, sbuf, scount, sdtype, rbuf, rcount, rdtype, root));
-        if (NULL != latest) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_scatter, latest, status);
-        }
+        coll_ucg_remember_call(&call, COLL_UCG_FN_scatter, latest, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root,
                             comm);
@@ -189,11 +187,8 @@ scatterv_anew(const void* sbuf, coll_ucg_counts_t scounts, coll_ucg_displs_t dis
     if (OPAL_LIKELY(UCG_OK == status)) {
         coll_ucg_call_t call;
         coll_ucg_begin_blocking(&call, ucg);
-        status =
-            coll_ucg_run_opened(&call, open_scatterv(&call, INPUT, rbuf, rcount, rdtype, root));
-        if (NULL != latest) {
-            coll_ucg_remember_call(&call, COLL_UCG_FN_scatterv, latest, status);
-        }
+        status = coll_ucg_run_first(&call, open_scatterv(&call, INPUT, rbuf, rcount, rdtype, root));
+        coll_ucg_remember_call(&call, COLL_UCG_FN_scatterv, latest, status);
     }
     COLL_UCG_LEAVE_BLOCKING(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount,
                             rdtype, root, comm);
