@@ -105,6 +105,16 @@ static void edges(void) {
     MPI_Comm_free(&comm);
 }
 
+/* ------------------------------------------------------------------ halves */
+
+/** Uses a communicator of all ranks but the last. */
+static void halves(void) {
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == size - 1, rank, &half);
+    use(half);
+    MPI_Comm_free(&half);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -112,6 +122,7 @@ static const struct {
     void (*run)(void);
 } parts[] = {
     {"edges", edges},
+    {"halves", halves},
 };
 
 int main(int argc, char** argv) {

@@ -11,6 +11,17 @@ import mpirun
 PARTS = ["edges"]
 
 
+def check_reasons(checks, launcher, program):
+    """Each reason to go without UCG is told, also after another one."""
+    other = mpirun.on_ranks([2], {"OMPI_MCA_coll_ucg_setup_after": "3"}, [program, "halves"])
+    job = launcher.run(3, other, {"coll_ucg_tls": "pigeons"})
+    told = [job.output.count(text) for text in
+            ("rank 2 has other parameters that choose collectives",
+             "(2 processes) uses Open MPI's other collectives")]
+    checks.expect(job.status == 0 and "halves ok" in job.output and told == [1, 1],
+                  f"two reasons: told {told}\n{job.output[-3000:]}")
+
+
 def main():
     folder, program, *ranks = sys.argv[1:]
     checks = mpirun.Checks()
@@ -19,6 +30,7 @@ def main():
         for count in map(int, ranks):
             checks.run_part(launcher, [program, part], part, count, f"{part} on {count} ranks",
                             None)
+    check_reasons(checks, launcher, program)
     checks.end()
 
 

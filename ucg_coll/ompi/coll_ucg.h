@@ -117,6 +117,13 @@ typedef struct {
     uint64_t passed[COLL_UCG_FN_COUNT]; /**< Calls that went to the previous module. */
 } coll_ucg_counters_t;
 
+/** Why a communicator goes without libucg. The user is told of each once. */
+typedef enum {
+    COLL_UCG_FOR_ABSENCE, /**< A process has no component of this version. */
+    COLL_UCG_FOR_CHOICE,  /**< One chooses components in another way. */
+    COLL_UCG_FOR_NO_GROUP /**< libucg could not make the group. */
+} coll_ucg_reason_t;
+
 typedef struct {
     mca_coll_base_component_t super;
 
@@ -138,7 +145,7 @@ typedef struct {
     bool turn_taken;              /**< This process has let one of them make its group. */
     bool polled;                  /**< opal_progress() drives libucg. */
     coll_ucg_counters_t counters; /**< Sums of the counters of modules that are gone. */
-    atomic_bool told; /**< Was the user told that a communicator goes without libucg? Any thread,
+    atomic_uint told; /**< A bit for each coll_ucg_reason_t that the user was told of. Any thread,
                            without the lock. */
 } mca_coll_ucg_component_t;
 
@@ -168,6 +175,12 @@ bool coll_ucg_all_alike(ompi_communicator_t* comm);
 /** Is rank 0 of this side of the communicator another process, with the same settings for libucg as
  *  this one? REQUIRES: all processes are alike. Thread-safe. */
 bool coll_ucg_first_is_set_alike(ompi_communicator_t* comm);
+
+/** Was the user told before that a communicator goes without libucg for this reason? To be called
+ * by all of its ranks, because any may be the first of a communicator that is made from these. */
+static inline bool coll_ucg_was_told(coll_ucg_reason_t reason) {
+    return 0 != (atomic_fetch_or(&mca_coll_ucg_component.told, 1U << reason) & 1U << reason);
+}
 
 /** Prints to the component's stream when coll_ucg_verbose is at least `level`. */
 #define COLL_UCG_VERBOSE(level, ...)                                                               \

@@ -437,7 +437,7 @@ static int component_open(void) {
     component->context_status = UCG_INPROGRESS;
     component->turn_taken = false;
     component->polled = false;
-    atomic_store(&component->told, false);
+    atomic_store(&component->told, 0);
     memset(&component->counters, 0, sizeof component->counters);
     serve_all_if_reproducible();
     coll_ucg_open_requests();

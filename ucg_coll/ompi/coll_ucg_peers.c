@@ -311,8 +311,8 @@ static void sum_up_job(ompi_group_t* world) {
 static void tell(ompi_communicator_t* comm, ompi_group_t* group, int stranger) {
     const ompi_group_t* mine = comm->c_local_group;
     const opal_process_name_t named = ompi_group_get_proc_name(group, stranger);
-    /* Set on all ranks, because any may be the first of a communicator that is made from these. */
-    if (atomic_exchange(&mca_coll_ucg_component.told, true)) {
+    const bool absent = PEER_ABSENT == recall(&named);
+    if (coll_ucg_was_told(absent ? COLL_UCG_FOR_ABSENCE : COLL_UCG_FOR_CHOICE)) {
         return;
     }
     for (int i = 0; i < mine->grp_my_rank; i++) {
@@ -327,10 +327,9 @@ static void tell(ompi_communicator_t* comm, ompi_group_t* group, int stranger) {
                 mine->grp_proc_count +
                     (mine == comm->c_remote_group ? 0 : comm->c_remote_group->grp_proc_count),
                 stranger, mine == group ? "" : " of the other side",
-                PEER_ABSENT == recall(&named)
-                    ? "has no coll/ucg of this version"
-                    : "has other parameters that choose collectives (coll, coll_*_priority, "
-                      "coll_ucg_enable_*)");
+                absent ? "has no coll/ucg of this version"
+                       : "has other parameters that choose collectives (coll, coll_*_priority, "
+                         "coll_ucg_enable_*)");
 }
 
 /** Are all processes of one side alike? If not, somebody has said so. */

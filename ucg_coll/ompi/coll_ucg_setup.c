@@ -221,8 +221,7 @@ void coll_ucg_poll_for(mca_coll_ucg_module_t* module) {
 /** Says once that a communicator goes without libucg. `rank` and `size` are those in the group that
  *  could not be made. */
 static void tell(const mca_coll_ucg_module_t* module, int rank, int size, ucg_status_t status) {
-    /* Set on all ranks, because any may be the first of a communicator that is made from these. */
-    const bool told = atomic_exchange(&mca_coll_ucg_component.told, true);
+    const bool told = coll_ucg_was_told(COLL_UCG_FOR_NO_GROUP);
     if (0 == rank && (!told || mca_coll_ucg_component.verbose >= 2)) {
         const ucg_status_t own = mca_coll_ucg_component.context_status;
         const bool has_none = UCG_OK != own && UCG_INPROGRESS != own;
