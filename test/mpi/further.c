@@ -115,6 +115,27 @@ static void halves(void) {
     MPI_Comm_free(&half);
 }
 
+/* ------------------------------------------------------------------ a parameter */
+
+/** Prints the value that tools see of a parameter. */
+static void parameter(void) {
+    const char* name = "coll_ucg_setup_after";
+    MPI_T_cvar_handle handle;
+    int provided;
+    int index;
+    int count;
+    int value = -1;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    require(MPI_SUCCESS == MPI_T_cvar_get_index(name, &index), name);
+    require(MPI_SUCCESS == MPI_T_cvar_handle_alloc(index, NULL, &handle, &count), "a handle");
+    require(MPI_SUCCESS == MPI_T_cvar_read(handle, &value), "a value");
+    MPI_T_cvar_handle_free(&handle);
+    MPI_T_finalize();
+    if (rank == 0) {
+        printf("%s is %d\n", name, value);
+    }
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -123,6 +144,7 @@ static const struct {
 } parts[] = {
     {"edges", edges},
     {"halves", halves},
+    {"parameter", parameter},
 };
 
 int main(int argc, char** argv) {

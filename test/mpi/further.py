@@ -22,6 +22,14 @@ def check_reasons(checks, launcher, program):
                   f"two reasons: told {told}\n{job.output[-3000:]}")
 
 
+def check_parameter(checks, launcher, program):
+    """Tools see what the user has set, although reproducible results overrule it."""
+    job = launcher.run(2, [program, "parameter"], {"coll_ucg_setup_after": "7"},
+                       environment={"UCG_REPRODUCIBLE": "placement"})
+    checks.expect(job.status == 0 and "coll_ucg_setup_after is 7" in job.output,
+                  f"the parameter: {job.output[-3000:]}")
+
+
 def main():
     folder, program, *ranks = sys.argv[1:]
     checks = mpirun.Checks()
@@ -31,6 +39,7 @@ def main():
             checks.run_part(launcher, [program, part], part, count, f"{part} on {count} ranks",
                             None)
     check_reasons(checks, launcher, program)
+    check_parameter(checks, launcher, program)
     checks.end()
 
 

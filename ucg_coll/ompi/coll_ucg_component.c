@@ -34,12 +34,6 @@ mca_coll_ucg_component_t mca_coll_ucg_component = {
             .collm_init_query = component_init_query,
             .collm_comm_query = mca_coll_ucg_comm_query,
         },
-    /* Above components that serve (tuned 30), below those that wrap whatever serves: sync 50, cuda
-     * 78, monitoring. */
-    .priority = 45,
-    /* Setting up takes as long as some twenty short collectives; this many were the first in NWChem
-     * and CP2K that took no more time than without the component. */
-    .setup_after = 16,
     .output = -1,
     .context_status = UCG_INPROGRESS,
 };
@@ -224,8 +218,21 @@ static void register_counter(const mca_base_component_t* component, const char* 
         (void*)(intptr_t)function);
 }
 
+/** Sets parameters to their defaults. Open MPI takes as the default what it finds, which after
+ *  another life of the component in this process (sessions, tools) is what was valid then. */
+static void set_defaults(void) {
+    /* Above components that serve (tuned 30), below those that wrap whatever serves: sync 50, cuda
+       78, monitoring. */
+    mca_coll_ucg_component.priority = 45;
+    mca_coll_ucg_component.verbose = 0;
+    /* Setting up takes as long as some twenty short collectives; this many were the first in NWChem
+       and CP2K that took no more time than without the component. */
+    mca_coll_ucg_component.setup_after = 16;
+}
+
 static int component_register(void) {
     const mca_base_component_t* component = &mca_coll_ucg_component.super.collm_version;
+    set_defaults();
     if (!runs_in_its_own_series()) {
         return OPAL_ERR_NOT_AVAILABLE;
     }
@@ -415,16 +422,15 @@ bool coll_ucg_serves_all_nonblocking(void) {
 }
 
 bool coll_ucg_passes_none_on(void) {
-    return 0 == mca_coll_ucg_component.setup_after;
+    return 0 == mca_coll_ucg_component.calls_before;
 }
 
-/** Makes libucg serve all calls if the user wants reproducible results, which have the same bits
- *  only if they all come from libucg. */
-static void serve_all_if_reproducible(void) {
+/** Returns how many collectives communicators call before they get a group: none if the user wants
+ *  reproducible results, which have the same bits only if they all come from libucg. */
+static int find_calls_before(void) {
     const char* value = given("REPRODUCIBLE");
-    if ('\0' != value[0] && 0 != strcmp(value, "n")) {
-        mca_coll_ucg_component.setup_after = 0;
-    }
+    const bool reproducible = '\0' != value[0] && 0 != strcmp(value, "n");
+    return reproducible ? 0 : mca_coll_ucg_component.setup_after;
 }
 
 static int component_open(void) {
@@ -439,7 +445,7 @@ static int component_open(void) {
     component->polled = false;
     atomic_store(&component->told, 0);
     memset(&component->counters, 0, sizeof component->counters);
-    serve_all_if_reproducible();
+    component->calls_before = find_calls_before();
     coll_ucg_open_requests();
     coll_ucg_open_background();
     coll_ucg_open_peers();

@@ -21,7 +21,7 @@ static bool is_first_side(ompi_communicator_t* comm) {
 static void begin_roots(coll_ucg_sides_t* sides) {
     for (int i = 0; i <= sides->remote_size; i++) {
         sides->roots[i] = (coll_ucg_part_t){.state = COLL_UCG_FRESH,
-                                            .calls_before = mca_coll_ucg_component.setup_after};
+                                            .calls_before = mca_coll_ucg_component.calls_before};
     }
 }
 

@@ -212,7 +212,7 @@ mca_coll_base_module_t* mca_coll_ucg_comm_query(ompi_communicator_t* comm, int* 
     }
     /* Every program uses MPI_COMM_WORLD, which therefore earns its group at once. */
     module->calls_before_group =
-        &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.setup_after;
+        &ompi_mpi_comm_world.comm == comm ? 0 : mca_coll_ucg_component.calls_before;
     module->super.coll_module_enable = module_enable;
     module->super.coll_module_disable = module_disable;
     if (UCG_OK != offer(module, comm)) {

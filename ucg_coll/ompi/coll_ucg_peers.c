@@ -31,7 +31,7 @@ typedef struct {
     uint64_t enabled[ENABLED_WORDS]; /**< A bit for each function. */
     uint32_t version[3];             /**< Version of the libucg that it runs with. */
     int32_t priority;                /**< Negative: takes nothing. */
-    int32_t setup_after;             /**< Collectives before it serves a communicator. */
+    int32_t calls_before;            /**< Collectives before it serves a communicator. */
     uint32_t protocol;
     uint32_t others;   /**< Hash of the other components and their priorities. */
     uint32_t settings; /**< Hash of what the user has set for libucg. */
@@ -125,7 +125,7 @@ static card_t make_card(bool stays_out) {
     memset(&card, 0, sizeof card);
     ucg_get_version(&card.version[0], &card.version[1], &card.version[2]);
     card.priority = stays_out ? -1 : component->priority;
-    card.setup_after = component->setup_after;
+    card.calls_before = component->calls_before;
     for (int i = 0; i < COLL_UCG_FN_COUNT; i++) {
         card.enabled[i / BITS] |= component->enabled[i] ? UINT64_C(1) << i % BITS : 0;
     }
