@@ -168,6 +168,12 @@ def check_other_series(checks, launcher, program, library):
     told = f"was built for Open MPI {mine} and does not work with Open MPI v99.3.1"
     checks.expect(told in job.output,
                   f"another series was not refused:\n{job.output}")
+    # Under srun, processes have no variable of mpirun's.
+    job = launcher.run(2, ["env", "-u", "OMPI_COMM_WORLD_RANK", program, "use"],
+                       environment={"LD_PRELOAD": library})
+    count = job.output.count(told)
+    checks.expect(job.status == 0 and count == 1,
+                  f"another series without mpirun's variable: told {count} times\n{job.output}")
 
 
 def check_fault_tolerance(checks, launcher, program):

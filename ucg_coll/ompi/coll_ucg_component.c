@@ -87,6 +87,17 @@ static const struct {
 
 /* ------------------------------------------------------------------ parameters */
 
+/** Is this rank 0, by what launchers tell: mpirun, PMIx under any launcher, and Slurm? True where
+ * none says anything. */
+static bool may_be_first(void) {
+    const char* const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"};
+    const char* rank = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && NULL == rank; i++) {
+        rank = getenv(names[i]);
+    }
+    return NULL == rank || 0 == strcmp(rank, "0");
+}
+
 /**
  * Does the component run with the series of Open MPI that it was built for? Open MPI compares the
  * versions of module structures too, but drops a component that does not fit without a word. This
@@ -102,8 +113,7 @@ static bool runs_in_its_own_series(void) {
     if (OMPI_MAJOR_VERSION == major && OMPI_MINOR_VERSION == minor) {
         return true;
     }
-    const char* rank = getenv("OMPI_COMM_WORLD_RANK");
-    if (NULL != rank && 0 != strcmp(rank, "0")) {
+    if (!may_be_first()) {
         return false;
     }
     text[strcspn(text, ",")] = '\0';
