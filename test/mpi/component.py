@@ -13,8 +13,9 @@ import uuid
 
 import mpirun
 
-PARAMETERS = ["priority", "verbose", "setup_after", "tls", "heap_size", "enable_allreduce",
-              "enable_barrier", "enable_ibarrier", "enable_barrier_init", "allreduce_algorithm"]
+PARAMETERS = ["priority", "verbose", "setup_after", "assume_alike", "tls", "heap_size",
+              "enable_allreduce", "enable_barrier", "enable_ibarrier", "enable_barrier_init",
+              "allreduce_algorithm"]
 
 
 def check_parameters(checks, launcher):
@@ -242,10 +243,10 @@ def check_unlike_jobs(checks, launcher, program, other_version):
 def check_failing_pmix(checks, launcher, program, library):
     """PMIx fails when it is asked about the component, as often as a process asks again, or
     always."""
-    def run(looks, status, ranks):
+    def run(looks, status, ranks, mca=None):
         command = mpirun.on_ranks(ranks, {"FAILING_LOOKS": looks, "FAILING_STATUS": status},
                                   [program, "use"])
-        return launcher.run(2, command, {"coll_ucg_verbose": "1"}, timeout=60,
+        return launcher.run(2, command, {"coll_ucg_verbose": "1", **(mca or {})}, timeout=60,
                             environment={"LD_PRELOAD": library})
     error, timeout = "-1", "-24"
     for looks in ["1", "2", "3", "5", "8"]:
@@ -255,6 +256,9 @@ def check_failing_pmix(checks, launcher, program, library):
     job = run("1000", error, [1])
     checks.expect(job.status != 0 and "PMIx does not tell what process 0 of job" in job.output,
                   f"PMIx always fails: status {job.status}\n{job.output[-3000:]}")
+    job = run("1000", error, [1], {"coll_ucg_assume_alike": "1"})
+    checks.expect(job.status == 0 and mpirun.counters(job.output).get("allreduce") == (1, 0),
+                  f"nobody is asked: status {job.status}\n{job.output[-3000:]}")
     job = run("1000", timeout, [0, 1])
     told = len(re.findall(UNLIKE, job.output))
     # Both processes report it, since neither knows about the other.

@@ -129,8 +129,9 @@ typedef struct {
 
     int priority;
     int verbose;
-    int setup_after;  /**< The parameter. */
-    int calls_before; /**< Collectives that a communicator calls before it gets a group. */
+    int setup_after;   /**< The parameter. */
+    int calls_before;  /**< Collectives that a communicator calls before it gets a group. */
+    bool assume_alike; /**< The processes of this job are not asked whether they are alike. */
     bool enabled[COLL_UCG_FN_COUNT];
     char* settings[COLL_UCG_SETTING_COUNT]; /**< Values for ucg_config_modify(); NULL: not given. */
     char* algorithms[COLL_UCG_FN_BLOCKING_COUNT]; /**< Likewise; nonblocking calls use them too. */

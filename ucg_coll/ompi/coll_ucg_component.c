@@ -238,6 +238,7 @@ static void set_defaults(void) {
     /* Setting up takes as long as some twenty short collectives; this many were the first in NWChem
        and CP2K that took no more time than without the component. */
     mca_coll_ucg_component.setup_after = 16;
+    mca_coll_ucg_component.assume_alike = false;
 }
 
 static int component_register(void) {
@@ -263,6 +264,12 @@ static int component_register(void) {
         "takes as long as these",
         MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_4, MCA_BASE_VAR_SCOPE_ALL_EQ,
         &mca_coll_ucg_component.setup_after);
+    (void)mca_base_component_var_register(
+        component, "assume_alike",
+        "Take it that all processes of this job have this component and the same parameters, "
+        "instead of asking PMIx about each in MPI_Init; where that is wrong, the job hangs",
+        MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_ALL_EQ,
+        &mca_coll_ucg_component.assume_alike);
     register_switches(component);
     register_settings(component);
     register_algorithms(component);

@@ -247,8 +247,13 @@ static peer_t ask(const opal_process_name_t* name) {
 
 static peer_t recall(const opal_process_name_t* name) {
     void* known = NULL;
-    if (PEER_UNKNOWN != peers.job && OPAL_PROC_MY_NAME.jobid == name->jobid) {
-        return peers.job;
+    if (OPAL_PROC_MY_NAME.jobid == name->jobid) {
+        if (mca_coll_ucg_component.assume_alike) {
+            return PEER_ALIKE;
+        }
+        if (PEER_UNKNOWN != peers.job) {
+            return peers.job;
+        }
     }
     const uint64_t key = (uint64_t)name->jobid << 32 | name->vpid;
     return OPAL_SUCCESS == opal_hash_table_get_value_uint64(&peers.known, key, &known)
