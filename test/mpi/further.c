@@ -136,6 +136,132 @@ static void parameter(void) {
     }
 }
 
+/* ------------------------------------------------------------------ communicators */
+
+/** Communicators that their members alone make, of ranks with even and with odd numbers. */
+static void create_group(void) {
+    MPI_Group world;
+    MPI_Group mine;
+    MPI_Comm comm;
+    int range[1][3] = {{rank % 2, size - 1, 2}};
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_range_incl(world, 1, range, &mine);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_create_group(MPI_COMM_WORLD, mine, i, &comm);
+        use(comm);
+        MPI_Comm_free(&comm);
+    }
+    MPI_Group_free(&mine);
+    MPI_Group_free(&world);
+}
+
+static int copies;
+static int deletions;
+
+static int copy_attribute(MPI_Comm comm, int keyval, void* extra, void* in, void* out, int* flag) {
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    *(void**)out = in;
+    *flag = 1;
+    copies++;
+    return MPI_SUCCESS;
+}
+
+/** Calls collectives on the communicator that ends, and on another. */
+static int delete_attribute(MPI_Comm comm, int keyval, void* value, void* extra) {
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    deletions++;
+    use(comm);
+    use(MPI_COMM_WORLD);
+    return MPI_SUCCESS;
+}
+
+static void attributes(void) {
+    int keyval;
+    MPI_Comm first;
+    MPI_Comm second;
+    MPI_Comm_create_keyval(copy_attribute, delete_attribute, &keyval, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Comm_set_attr(first, keyval, &copies);
+    MPI_Comm_dup(first, &second);
+    use(first);
+    MPI_Comm_free(&first);
+    MPI_Comm_free(&second);
+    MPI_Comm_free_keyval(&keyval);
+    require(copies == 1 && deletions == 2, "an attribute is copied once and deleted twice");
+}
+
+static int use_at_end(MPI_Comm comm, int keyval, void* value, void* extra) {
+    (void)comm;
+    (void)keyval;
+    (void)value;
+    (void)extra;
+    use(MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("used at the end\n");
+    }
+    return MPI_SUCCESS;
+}
+
+/** MPI_Finalize deletes the attributes of MPI_COMM_SELF before anything else. */
+static void finalize(void) {
+    int keyval;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, use_at_end, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    MPI_Comm_free_keyval(&keyval);
+}
+
+/* ------------------------------------------------------------------ completions */
+
+enum { STARTED = 12 };
+
+/** Completes all requests, in whatever numbers one call finds. */
+static void complete_by_turns(MPI_Request* requests, int round) {
+    int indexes[STARTED];
+    int left = STARTED;
+    for (int i = 0; 0 < left; i++) {
+        int count = 0;
+        int index;
+        int flag = 0;
+        switch ((i + round) % 4) {
+        case 0: MPI_Waitsome(STARTED, requests, &count, indexes, MPI_STATUSES_IGNORE); break;
+        case 1: MPI_Testany(STARTED, requests, &index, &flag, MPI_STATUS_IGNORE); break;
+        case 2: MPI_Testsome(STARTED, requests, &count, indexes, MPI_STATUSES_IGNORE); break;
+        default:
+            MPI_Waitany(STARTED, requests, &index, MPI_STATUS_IGNORE);
+            flag = 1;
+            break;
+        }
+        left -= flag ? 1 : count;
+    }
+}
+
+static void completions(void) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int round = 0; round < 40; round++) {
+        double sums[STARTED];
+        const double mine = rank + round;
+        MPI_Request requests[STARTED];
+        for (int i = 0; i < STARTED; i++) {
+            if (i % 3 == 0) {
+                MPI_Ibarrier(comm, &requests[i]);
+            } else {
+                MPI_Iallreduce(&mine, &sums[i], 1, MPI_DOUBLE, MPI_SUM, comm, &requests[i]);
+            }
+        }
+        complete_by_turns(requests, round);
+        for (int i = 0; i < STARTED; i++) {
+            const int good = i % 3 == 0 || sums[i] == size * (size - 1) / 2 + size * round;
+            require(good && requests[i] == MPI_REQUEST_NULL, "completed");
+        }
+    }
+    MPI_Comm_free(&comm);
+}
+
 /* ------------------------------------------------------------------ main */
 
 static const struct {
@@ -145,6 +271,10 @@ static const struct {
     {"edges", edges},
     {"halves", halves},
     {"parameter", parameter},
+    {"create_group", create_group},
+    {"attributes", attributes},
+    {"finalize", finalize},
+    {"completions", completions},
 };
 
 int main(int argc, char** argv) {

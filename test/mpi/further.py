@@ -8,7 +8,7 @@ import sys
 
 import mpirun
 
-PARTS = ["edges"]
+PARTS = ["edges", "create_group", "attributes", "finalize", "completions"]
 
 
 def check_reasons(checks, launcher, program):
@@ -36,8 +36,10 @@ def main():
     launcher = mpirun.Launcher(folder)
     for part in PARTS:
         for count in map(int, ranks):
-            checks.run_part(launcher, [program, part], part, count, f"{part} on {count} ranks",
-                            None)
+            job = checks.run_part(launcher, [program, part], part, count,
+                                  f"{part} on {count} ranks", None)
+            checks.expect(part != "finalize" or "used at the end" in job.output,
+                          f"{part} on {count} ranks:\n{job.output[-3000:]}")
     check_reasons(checks, launcher, program)
     check_parameter(checks, launcher, program)
     checks.end()
