@@ -153,6 +153,12 @@ struct Algorithm {
     std::string unmet_text(const Facts& facts, const graph::Request& request) const;
 };
 
+/// Returns the row for another collective that it serves by the same functions.
+constexpr Algorithm for_collective(Algorithm row, graph::Collective collective) {
+    row.collective = collective;
+    return row;
+}
+
 /// An algorithm as users write it: "name" or "name:argument". The argument, which may have commas
 /// and colons, goes to the row's build_with. Both are views of the text, which must outlive them.
 struct AlgorithmText {

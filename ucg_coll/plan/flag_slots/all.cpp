@@ -102,7 +102,7 @@ const Algorithm kBarrierFlagSlots = {
     .needs = kBarrierNeeds,
 };
 
-const Algorithm kAllgatherFlagSlots = {
+constexpr Algorithm kAllgatherFlagSlots = {
     .name = "flag_slots",
     .collective = graph::Collective::allgather,
     .summary = "each rank writes its block once, where all read it",
@@ -111,14 +111,8 @@ const Algorithm kAllgatherFlagSlots = {
     .needs = kAllgatherNeeds,
 };
 
-const Algorithm kAllgathervFlagSlots = {
-    .name = "flag_slots",
-    .collective = graph::Collective::allgatherv,
-    .summary = "each rank writes its block once, where all read it",
-    .cost_ns = allgather_ns,
-    .build = build_allgather,
-    .needs = kAllgatherNeeds,
-};
+constexpr Algorithm kAllgathervFlagSlots =
+    for_collective(kAllgatherFlagSlots, graph::Collective::allgatherv);
 
 const Algorithm kAlltoallFlagSlots = {
     .name = "flag_slots",

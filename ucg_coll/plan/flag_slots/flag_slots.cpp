@@ -55,13 +55,13 @@ double reading_ns(const Facts& facts, const FlagSlotUse& use, Rank readers) {
 
 double flag_slots_ns(const Facts& facts, const FlagSlotUse& use) {
     const Link link = host_link(facts);
-    return link.message_ns(0) - link.take_ns() +
+    return link.message_ns(0) - link.take_overhead_ns() +
            cost::copy_ns(facts.profile.memory, use.shared_bytes) +
            reading_ns(facts, use, use.readers);
 }
 
 double flag_slots_work_ns(const Facts& facts, const Work& work, const FlagSlotUse& use) {
-    return work.link().message_ns(0) - work.link().take_ns() +
+    return work.link().message_ns(0) - work.link().take_overhead_ns() +
            work.link().copy_ns(use.shared_bytes) + reading_ns(facts, use, 1);
 }
 
@@ -83,7 +83,7 @@ SharedBlocks shared_blocks(Rank rank, Rank count) {
 double landing_ns(const Facts& facts, Rank count, std::uint64_t block_bytes) {
     const Link link = host_link(facts);
     const double copy_ns = link.copy_ns(block_bytes);
-    return (count - 1) * copy_ns + link.beside_ns(copy_ns, 0);
+    return (count - 1) * copy_ns + link.not_hidden_ns(copy_ns, 0);
 }
 
 double combining_flag_slots_ns(const Facts& facts, Rank operands, std::uint64_t bytes) {

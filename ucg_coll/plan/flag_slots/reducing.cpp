@@ -125,7 +125,7 @@ const Algorithm kAllreduceFlagSlots = {
     .needs = kVectorNeeds,
 };
 
-const Algorithm kReduceScatterFlagSlots = {
+constexpr Algorithm kReduceScatterFlagSlots = {
     .name = "flag_slots",
     .collective = graph::Collective::reduce_scatter,
     .summary = "each rank writes its peers' blocks once, and combines its own of all of them",
@@ -134,14 +134,8 @@ const Algorithm kReduceScatterFlagSlots = {
     .needs = kReduceScatterNeeds,
 };
 
-const Algorithm kReduceScatterBlockFlagSlots = {
-    .name = "flag_slots",
-    .collective = graph::Collective::reduce_scatter_block,
-    .summary = "each rank writes its peers' blocks once, and combines its own of all of them",
-    .cost_ns = reduce_scatter_ns,
-    .build = build_reduce_scatter,
-    .needs = kReduceScatterNeeds,
-};
+constexpr Algorithm kReduceScatterBlockFlagSlots =
+    for_collective(kReduceScatterFlagSlots, graph::Collective::reduce_scatter_block);
 
 const Algorithm kScanFlagSlots = {
     .name = "flag_slots",

@@ -33,7 +33,8 @@ TreeLevel level_of(const Facts& facts, const TreeLimits& limits, std::size_t ind
 
 /// Returns the time from a share until it can be read over `link`.
 double sharing_ns(const Facts& facts, const Link& link, std::uint64_t bytes) {
-    return link.message_ns(0) - link.take_ns() + cost::copy_ns(facts.profile.memory, bytes);
+    return link.message_ns(0) - link.take_overhead_ns() +
+           cost::copy_ns(facts.profile.memory, bytes);
 }
 
 /// Returns the time from a share until each of `readers` ranks at `distance` has taken in

@@ -63,8 +63,9 @@ void allgather_bruck(Builder& builder, const Team& team, Slice own, const BlockM
 /// and then unpacked by its receiver. Where both ends copy a message, a member that waits for one
 /// that is still being packed copies its own meanwhile, and both ends copy the rest together.
 static double packed_round_ns(const Link& link, double copy_ns, std::uint64_t bytes) {
-    const double message_ns = link.passing_on_ns(bytes);
-    const double together_ns = link.pushing_ns(bytes) > 0 ? std::min(copy_ns, message_ns) / 2 : 0;
+    const double message_ns = link.message_ns(bytes, Source::fresh);
+    const double together_ns =
+        link.sender_copy_ns(bytes) > 0 ? std::min(copy_ns, message_ns) / 2 : 0;
     return message_ns - together_ns + 2 * copy_ns;
 }
 
@@ -76,13 +77,14 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
         const std::uint64_t blocks = std::min(distance, ranks - distance);
         const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
         const Link round = link.rotated_before(4 * distance);
-        ns += distance == 1 ? round.message_ns(bytes) + round.beside_ns(link.copy_ns(bytes), bytes)
-                            : packed_round_ns(round, link.copy_ns(bytes), bytes);
+        ns += distance == 1
+                  ? round.message_ns(bytes) + round.not_hidden_ns(link.copy_ns(bytes), bytes)
+                  : packed_round_ns(round, link.copy_ns(bytes), bytes);
     }
     return ns;
 }
 
-const Algorithm kAllgatherBruck = {
+constexpr Algorithm kAllgatherBruck = {
     .name = "bruck",
     .collective = graph::Collective::allgather,
     .summary = "doubling runs of blocks in ceil(log2 P) rounds (Bruck et al. 1997)",
@@ -90,12 +92,7 @@ const Algorithm kAllgatherBruck = {
     .build = build,
 };
 
-const Algorithm kAllgathervBruck = {
-    .name = "bruck",
-    .collective = graph::Collective::allgatherv,
-    .summary = "doubling runs of blocks in ceil(log2 P) rounds (Bruck et al. 1997)",
-    .cost_ns = cost_ns,
-    .build = build,
-};
+constexpr Algorithm kAllgathervBruck =
+    for_collective(kAllgatherBruck, graph::Collective::allgatherv);
 
 } // namespace ucg::plan

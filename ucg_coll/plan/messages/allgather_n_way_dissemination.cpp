@@ -121,9 +121,9 @@ class Price {
             std::min(total_, saturated_multiply(longest_, static_cast<std::uint64_t>(coming)) /
                                  static_cast<std::uint64_t>(peers));
         const bool first = distance == 1;
-        const double ns = link.phase_ns(
-            bytes, first ? price::Source::settled : price::Source::fresh, Link::round_of(peers),
-            first ? link_.copy_ns(longest_) : 0, &link_); // The own block, while messages travel.
+        const double ns = link.phase_ns(bytes, first ? Source::settled : Source::fresh,
+                                        Link::round_of(peers), first ? link_.copy_ns(longest_) : 0,
+                                        &link_); // The own block, while messages travel.
         // A run that wraps around the end of the vector is packed, and unpacked by its receiver.
         return ns + (first ? 0 : 2 * link_.copy_ns(bytes)) +
                (peers > 1 ? link.contention_ns(bytes_of(coming)) : 0);

@@ -71,11 +71,11 @@ void allgather_recursive_doubling(Builder& builder, const Team& team, Slice own,
 
 double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t block_bytes) {
     double ns = count == 1 ? link.copy_ns(block_bytes)
-                           : link.beside_ns(link.copy_ns(block_bytes), block_bytes);
+                           : link.not_hidden_ns(link.copy_ns(block_bytes), block_bytes);
     for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
         const std::uint64_t bytes = distance * block_bytes;
         const Link round = link.within(2 * distance);
-        ns += distance == 1 ? round.message_ns(bytes) : round.passing_on_ns(bytes);
+        ns += round.message_ns(bytes, distance == 1 ? Source::settled : Source::fresh);
     }
     return ns;
 }

@@ -64,14 +64,16 @@ double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
     // Each block goes along the whole ring, and each link of the ring carries all blocks, one after
     // the other.
     const auto first_ns = [&](const Link& step) { return step.message_ns(longest); };
-    const auto further_ns = [&](const Link& step) { return step.passing_on_ns(longest); };
+    const auto further_ns = [&](const Link& step) {
+        return step.message_ns(longest, Source::fresh);
+    };
     const double way_ns =
         link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
-    const double load_ns = link.message_ns(longest) + (count - 2) * link.along_relay_ns(longest);
-    return link.beside_ns(link.copy_ns(longest), longest) + std::max(way_ns, load_ns);
+    const double load_ns = link.message_ns(longest) + (count - 2) * link.chain_gap_ns(longest);
+    return link.not_hidden_ns(link.copy_ns(longest), longest) + std::max(way_ns, load_ns);
 }
 
-const Algorithm kAllgatherRing = {
+constexpr Algorithm kAllgatherRing = {
     .name = "ring",
     .collective = graph::Collective::allgather,
     .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
@@ -79,12 +81,6 @@ const Algorithm kAllgatherRing = {
     .build = build,
 };
 
-const Algorithm kAllgathervRing = {
-    .name = "ring",
-    .collective = graph::Collective::allgatherv,
-    .summary = "each block once around the ring of ranks (Thakur, Rabenseifner, Gropp 2005)",
-    .cost_ns = cost_ns,
-    .build = build,
-};
+constexpr Algorithm kAllgathervRing = for_collective(kAllgatherRing, graph::Collective::allgatherv);
 
 } // namespace ucg::plan

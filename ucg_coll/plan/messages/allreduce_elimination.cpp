@@ -128,10 +128,12 @@ double allreduce_elimination_ns(const Link& link, Rank count, std::uint64_t byte
         folds(count)
             ? (Elimination(count, 0).eliminated() - 1) / Elimination(count, 0).tell_stride() + 1
             : 0;
-    const auto further_ns = [&](const Link& round) { return round.passing_on_ns(bytes); };
+    const auto further_ns = [&](const Link& round) {
+        return round.message_ns(bytes, Source::fresh);
+    };
     return link.within(2).message_ns(bytes) +
            link.rounds_ns(1, messages, 2, Link::Partners::aligned, further_ns) +
-           told * link.busy_ns(bytes) + messages * link.reduce_ns(2, bytes);
+           told * link.gap_ns(bytes) + messages * link.reduce_ns(2, bytes);
 }
 
 const Algorithm kAllreduceElimination = {

@@ -33,7 +33,7 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
     const double fold_ns = size == count ? 0
                                          : 2 * link.within(2).message_ns(bytes) +
                                                link.reduce_ns(2, bytes, vector_bytes);
-    const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
+    const Source source = folds(count) ? Source::fresh : Source::settled;
     return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
            doubling_ns(link, size, bytes, element_bytes, Sender::busy) +
            halving_reduce_ns(link, size, bytes, element_bytes, vector_bytes);

@@ -79,9 +79,10 @@ double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64
         link.rounds_ns(0, rounds, 2, Link::Partners::aligned,
                        [&](const Link& round) { return round.combining_ns(bytes, bytes); });
     return reduces_ns + nearest.message_ns(bytes) +
-           link.rounds_ns(1, rounds, 2, Link::Partners::aligned,
-                          [&](const Link& round) { return round.passing_on_ns(bytes); }) +
-           (folds(count) ? nearest.passing_on_ns(bytes) : 0);
+           link.rounds_ns(
+               1, rounds, 2, Link::Partners::aligned,
+               [&](const Link& round) { return round.message_ns(bytes, Source::fresh); }) +
+           (folds(count) ? nearest.message_ns(bytes, Source::fresh) : 0);
 }
 
 const Algorithm kAllreduceRecursiveDoubling = {

@@ -20,7 +20,7 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double span_ns =
         reduce_knomial_once_ns(link, count, bytes, reduce_knomial_radix(link, count, bytes)) +
         bcast_knomial_once_ns(link, count, bytes, bcast_knomial_radix(link, count, bytes),
-                              price::Source::fresh);
+                              Source::fresh);
     // What is not combined on arrival goes to scratch.
     const std::uint64_t vectors = link.combines_on_arrival(bytes) ? 3 : 4;
     return oversubscribed_ns(facts, link, vectors * bytes, span_ns, [&](const Work& work) {

@@ -56,8 +56,9 @@ void allreduce_reduce_scatter_allgather(Builder& builder, const Team& team, Slic
 double allgather_combined_ns(const Link& link, Rank count, std::uint64_t total,
                              std::uint64_t longest, const AllgatherChoice& choice) {
     const double begun_ns = count == 1 ? 0
-                                       : link.passing_on_ns(longest) - link.message_ns(longest) -
-                                             link.beside_ns(link.copy_ns(longest), longest);
+                                       : link.message_ns(longest, Source::fresh) -
+                                             link.message_ns(longest) -
+                                             link.not_hidden_ns(link.copy_ns(longest), longest);
     return allgather_ns(link, count, total, longest, choice) + begun_ns;
 }
 

@@ -57,10 +57,10 @@ void allreduce_ring(Builder& builder, const Team& team, Slice source, Slice targ
 double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op) {
     const std::uint64_t block = BlockMap::cut_bytes(bytes, count, op.element_bytes);
     // The allgather finds its own block in place.
-    const auto step_ns = [&](const Link& step) { return step.passing_on_ns(block); };
+    const auto step_ns = [&](const Link& step) { return step.message_ns(block, Source::fresh); };
     return reduce_scatter_ring_ns(link, count, block) +
            std::max(link.along_ns(count - 1, count, step_ns),
-                    link.passing_on_ns(block) + (count - 2) * link.along_relay_ns(block));
+                    link.message_ns(block, Source::fresh) + (count - 2) * link.chain_gap_ns(block));
 }
 
 const Algorithm kAllreduceRing = {

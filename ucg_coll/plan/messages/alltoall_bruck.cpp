@@ -140,9 +140,9 @@ double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes
         // Several blocks are packed, in runs.
         const std::uint64_t run = std::min(std::uint64_t{1} << bit, blocks);
         ns += blocks == 1 ? round.message_ns(bytes)
-                          : round.passing_on_ns(bytes) + static_cast<double>(blocks) /
-                                                             static_cast<double>(run) *
-                                                             link.copy_ns(run * block_bytes);
+                          : round.message_ns(bytes, Source::fresh) +
+                                static_cast<double>(blocks) / static_cast<double>(run) *
+                                    link.copy_ns(run * block_bytes);
     }
     return ns;
 }

@@ -150,8 +150,7 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     // The last message of a window is priced like one to the farthest members.
     const auto steps_ns = [&](Rank peers, double beside_ns) {
         const auto phase_ns = [&](const Link& step, Rank messages) {
-            return step.phase_ns(block_bytes, price::Source::settled, Link::round_of(messages),
-                                 beside_ns);
+            return step.phase_ns(block_bytes, Source::settled, Link::round_of(messages), beside_ns);
         };
         return phase_ns(link, 1) + link.to_all_ns(1, count, [&](const Link& step) {
             return phase_ns(step, peers) - phase_ns(step, 1);
@@ -160,10 +159,10 @@ double alltoall_rotated_ns(const Link& link, Rank count, std::uint64_t block_byt
     // Latency is paid once for each window.
     if (window == kPairwise) {
         const auto step_ns = [&](const Link& step) {
-            return std::max(step.phase_ns(block_bytes, price::Source::settled, Link::round_of(1)),
-                            step.relay_ns(block_bytes, price::Source::settled));
+            return std::max(step.phase_ns(block_bytes, Source::settled, Link::round_of(1)),
+                            step.relay_gap_ns(block_bytes, Source::settled));
         };
-        return link.beside_ns(copy_ns, block_bytes) + link.to_all_ns(count - 1, count, step_ns);
+        return link.not_hidden_ns(copy_ns, block_bytes) + link.to_all_ns(count - 1, count, step_ns);
     }
     const Rank first = std::min(window, count - 1);
     const Rank further = count - 1 - first;

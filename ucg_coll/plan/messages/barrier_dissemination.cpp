@@ -38,7 +38,7 @@ void barrier_dissemination(Builder& builder, const Team& team, unsigned radix, O
 double barrier_dissemination_ns(const Link& link, Rank count, unsigned radix) {
     return link.rounds_ns(
         0, tree_depth(count, radix), radix, Link::Partners::rotated,
-        [&](const Link& round) { return round.message_ns(0) + (radix - 2) * round.busy_ns(0); });
+        [&](const Link& round) { return round.message_ns(0) + (radix - 2) * round.gap_ns(0); });
 }
 
 unsigned barrier_dissemination_radix(const Link& link, Rank count) {

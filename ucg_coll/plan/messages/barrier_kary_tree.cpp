@@ -81,7 +81,7 @@ using Signals = LevelPrices<Signal>;
 
 Signals signals_of(const Link& link) {
     return {link, [](const Link& way) {
-                return Signal{way.message_ns(0), way.take_ns(), way.busy_ns(0)};
+                return Signal{way.message_ns(0), way.take_overhead_ns(), way.gap_ns(0)};
             }};
 }
 

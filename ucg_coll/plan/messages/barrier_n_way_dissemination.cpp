@@ -24,7 +24,7 @@ class Price {
             reach *= static_cast<std::uint64_t>(rounds.base_of(round));
             const Rank next = round + 1 < rounds.rounds ? rounds.base_of(round + 1) : 1;
             const Link link = link_.rotated_before(reach * static_cast<std::uint64_t>(next));
-            ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.busy_ns(0);
+            ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.gap_ns(0);
         }
         return ns;
     }

@@ -56,13 +56,13 @@ double bcast_chain_ns(const Link& link, Rank count, std::uint64_t bytes, std::ui
     // A rank to which no further segment comes helps to copy what it sends.
     const Sender sender = further > 0 ? Sender::busy : Sender::waits;
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment, sender); };
-    return link.along_ns(count - 1, count, hop_ns) + further * link.along_relay_ns(segment) +
+    return link.along_ns(count - 1, count, hop_ns) + further * link.chain_gap_ns(segment) +
            link.sends_before_ns(further + 1, segment);
 }
 
 std::uint64_t bcast_chain_segment(const Link& link, Rank count, std::uint64_t bytes) {
-    const double fixed_ns = link.relay_fixed_ns();
-    return pipeline_segment(bytes, count - 1, fixed_ns, link.relay_byte_ns(), 1);
+    const double fixed_ns = link.relay_gap_fixed_ns();
+    return pipeline_segment(bytes, count - 1, fixed_ns, link.relay_gap_per_byte_ns(), 1);
 }
 
 const Algorithm kBcastChain = {

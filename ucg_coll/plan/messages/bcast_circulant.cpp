@@ -82,16 +82,16 @@ double bcast_circulant_ns(const Link& link, Rank count, std::uint64_t bytes, std
     const unsigned rounds = circulant_round_count(count);
     const auto further = static_cast<double>((phases - 1) * rounds);
     const std::uint64_t block = bytes / circulant_block_count(count, phases);
-    const auto hop_ns = [&](const Link& hop) { return hop.passing_on_ns(block); };
+    const auto hop_ns = [&](const Link& hop) { return hop.message_ns(block, Source::fresh); };
     return link.rounds_ns(0, rounds, 2, Link::Partners::rotated, hop_ns) +
-           further * link.relay_ns(block, price::Source::fresh) +
+           further * link.relay_gap_ns(block, Source::fresh) +
            link.sends_before_ns(further + rounds, block);
 }
 
 std::uint64_t bcast_circulant_phases(const Link& link, Rank count, std::uint64_t bytes) {
     const auto rounds = static_cast<Rank>(circulant_round_count(count));
     const std::uint64_t block =
-        pipeline_segment(bytes, rounds, link.relay_fixed_ns(), link.relay_byte_ns(), 1);
+        pipeline_segment(bytes, rounds, link.relay_gap_fixed_ns(), link.relay_gap_per_byte_ns(), 1);
     return circulant_phases(count, bytes, block, 1, [&](std::uint64_t phases) {
         return bcast_circulant_ns(link, count, bytes, phases);
     });

@@ -41,10 +41,10 @@ struct ToChild {
 class Prices {
   public:
     /// `source` is for how long the root has had the data. `link` must outlive this.
-    Prices(const Link& link, Rank count, std::uint64_t bytes, price::Source source)
+    Prices(const Link& link, Rank count, std::uint64_t bytes, Source source)
         : link_(link), count_(count), to_child_(link, [&](const Link& way) {
-              return ToChild{way.to_one_of(bytes, source),
-                             way.to_one_of(bytes, price::Source::fresh), way.sends_apart_ns(bytes)};
+              return ToChild{way.to_one_of(bytes, source), way.to_one_of(bytes, Source::fresh),
+                             way.gap_of_sender_ns(bytes)};
           }) {}
 
     double once_ns(unsigned radix) const {
@@ -63,7 +63,7 @@ class Prices {
             return {(child.of_root ? way.of_root : way.of_others).ns(child.before), way.apart_ns};
         }
         std::size_t level(std::int64_t span) const {
-            return link.level_between(0, static_cast<Rank>(span * (radix - 1)));
+            return link.levels().between(0, static_cast<Rank>(span * (radix - 1)));
         }
         static double at_node(Rank /*members*/) { return 0; }
     };
@@ -92,17 +92,17 @@ void bcast_knomial(Builder& builder, const Team& team, Rank root, Slice data, un
 }
 
 double bcast_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix,
-                             price::Source source) {
+                             Source source) {
     return Prices(link, count, bytes, source).once_ns(radix);
 }
 
 double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix) {
-    return bcast_knomial_once_ns(link, count, bytes, radix, price::Source::settled) +
+    return bcast_knomial_once_ns(link, count, bytes, radix, Source::settled) +
            sends_before_ns(link, count, bytes, radix);
 }
 
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {
-    const Prices prices(link, count, bytes, price::Source::settled);
+    const Prices prices(link, count, bytes, Source::settled);
     return cheapest_radix(
         count,
         [&](unsigned radix) {

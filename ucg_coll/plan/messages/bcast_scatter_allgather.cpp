@@ -137,7 +137,7 @@ double bcast_allgather_ns(const Link& link, Rank count, std::uint64_t bytes,
     const Rank sends = allgather_sends(count, choice);
     const std::uint64_t sent = sends > 0 ? (bytes - block) / static_cast<std::uint64_t>(sends) : 0;
     return allgather_ns(link, count, bytes, block, choice) + link.sends_before_ns(sends, sent) -
-           link.beside_ns(link.copy_ns(block), block); // The own block is in its place.
+           link.not_hidden_ns(link.copy_ns(block), block); // The own block is in its place.
 }
 
 AllgatherChoice bcast_allgather_choice(const Facts& facts, const graph::Request& request) {
@@ -176,7 +176,7 @@ double bcast_scatter_allgather_ns(const Link& link, Rank count, std::uint64_t by
                                   const BcastChoices& choices) {
     const std::uint64_t block = bcast_block_bytes(count, bytes);
     const double ns = after_scatter_ns(
-        count, bytes, scatter_ns(link, count, bytes, choices.scatter), link.next_ns(block),
+        count, bytes, scatter_ns(link, count, bytes, choices.scatter), link.gap_to_one_ns(block),
         bcast_allgather_ns(link, count, bytes, choices.allgather));
     // Messages are cut to pieces anyway, so that two are no faster than one of all bytes.
     return count == 2 ? std::max(ns, link.message_ns(bytes, Sender::waits)) : ns;

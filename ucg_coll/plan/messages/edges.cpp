@@ -79,7 +79,7 @@ EdgeMessages::Parts EdgeMessages::parts(const PeerBlocks& blocks) const {
     const Link link = on_host ? host_link(facts_) : leader_link(facts_);
     Parts parts;
     for (const Slice& block : blocks.blocks) {
-        const bool is_short = link.copy_ns(block.length) < link.take_ns();
+        const bool is_short = link.copy_ns(block.length) < link.take_overhead_ns();
         (is_short ? parts.together : parts.alone).push_back(block);
     }
     return parts;

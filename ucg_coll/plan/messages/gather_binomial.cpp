@@ -55,12 +55,10 @@ struct BlockSteps {
         const Link way = link.rotated_before(static_cast<std::uint64_t>(child.span) + 1);
         const std::uint64_t bytes = static_cast<std::uint64_t>(child.members) * block_bytes;
         const bool settled = root == Root::sends ? child.of_root : child.is_leaf();
-        return {
-            alone_ns(child,
-                     way.to_one_of(bytes, settled ? price::Source::settled : price::Source::fresh),
-                     root == Root::sends ? link.copy_ns(block_bytes) : 0),
-            root == Root::sends ? way.sends_apart_ns(bytes) : way.busy_ns(bytes),
-            way.has_plain_messages(bytes), way.pushing_ns(bytes)};
+        return {alone_ns(child, way.to_one_of(bytes, settled ? Source::settled : Source::fresh),
+                         root == Root::sends ? link.copy_ns(block_bytes) : 0),
+                root == Root::sends ? way.gap_of_sender_ns(bytes) : way.gap_ns(bytes),
+                way.has_plain_messages(bytes), way.sender_copy_ns(bytes)};
     }
     /// Returns the time of a message by itself. The sender helps when it is free and has copied its
     /// own block, which takes `own_ns`; copies of other receivers take the way to the sender's
@@ -75,7 +73,7 @@ struct BlockSteps {
         return std::max(way.helped_ns + alone * (way.busy_ns - way.helped_ns), taken_ns);
     }
     std::size_t level(std::int64_t span) const {
-        return link.level_between(0, static_cast<Rank>(span));
+        return link.levels().between(0, static_cast<Rank>(span));
     }
     static double at_level(std::int64_t /*span*/, unsigned /*children*/) { return 0; }
     /// Returns the time to copy a member's own block, which leaves have in place.
@@ -124,7 +122,7 @@ double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_byte
     if (root == Root::sends && link.is_bound_by_way_out(block_bytes)) {
         const std::uint64_t first = std::bit_floor(ranks - 1);
         ns += static_cast<double>((ranks - 1 - std::min(first, ranks - first)) * block_bytes) *
-              link.byte_ns();
+              link.gap_per_byte_ns();
     }
     return ns;
 }

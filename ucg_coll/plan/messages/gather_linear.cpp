@@ -49,7 +49,7 @@ double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root 
     });
 }
 
-const Algorithm kGatherLinear = {
+constexpr Algorithm kGatherLinear = {
     .name = "linear",
     .collective = graph::Collective::gather,
     .summary = "every rank sends to the root, which has a window of receives under way",
@@ -57,12 +57,6 @@ const Algorithm kGatherLinear = {
     .build = build,
 };
 
-const Algorithm kGathervLinear = {
-    .name = "linear",
-    .collective = graph::Collective::gatherv,
-    .summary = "every rank sends to the root, which has a window of receives under way",
-    .cost_ns = cost_ns,
-    .build = build,
-};
+constexpr Algorithm kGathervLinear = for_collective(kGatherLinear, graph::Collective::gatherv);
 
 } // namespace ucg::plan

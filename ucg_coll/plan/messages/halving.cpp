@@ -84,13 +84,12 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root) {
 }
 
 double halving_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
-                  price::Source first) {
+                  Source first) {
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes = Halving::longer_half(bytes, element_bytes);
         const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
-        const bool settled = distance == 1 && first == price::Source::settled;
-        total_ns += settled ? round.message_ns(bytes) : round.passing_on_ns(bytes);
+        total_ns += round.message_ns(bytes, distance == 1 ? first : Source::fresh);
     }
     return total_ns;
 }
@@ -100,8 +99,8 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64
     double total_ns = 0;
     for (Rank distance = 1; distance < size && bytes >= least_bytes; distance *= 2) {
         bytes = Halving::longer_half(bytes, element_bytes);
-        total_ns +=
-            link.within(2 * static_cast<std::uint64_t>(distance)).passing_on_ns(bytes, sender);
+        total_ns += link.within(2 * static_cast<std::uint64_t>(distance))
+                        .message_ns(bytes, Source::fresh, sender);
     }
     return total_ns;
 }

@@ -69,7 +69,7 @@ Extent stretch_to_gather(const Fold& fold, const Halving& halving, Rank root);
 /// Returns the price of an exchange by halving among `size` members, without the combining. `first`
 /// says what each member sends first.
 double halving_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,
-                  price::Source first);
+                  Source first);
 /// Returns the price of the exchange by doubling that puts the results together again. Stretches of
 /// less than `least_bytes` were not halved.
 double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_t element_bytes,

@@ -52,7 +52,7 @@ double bcast_knomial_ns(const Link& link, Rank count, std::uint64_t bytes, unsig
 /// Like bcast_knomial_ns(), but for a single call instead of several in a row. `source` says
 /// whether the root has had the data for some time or has only just received or computed them.
 double bcast_knomial_once_ns(const Link& link, Rank count, std::uint64_t bytes, unsigned radix,
-                             price::Source source);
+                             Source source);
 unsigned bcast_knomial_radix(const Link& link, Rank count, std::uint64_t bytes);
 
 /// Passes the data from each member to the next, in segments of `segment` bytes.

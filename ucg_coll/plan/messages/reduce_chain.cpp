@@ -129,17 +129,18 @@ double reduce_chain_ns(const Link& link, Rank count, Rank root, std::uint64_t by
     const double combining_ns = further > 0 && count > 2 ? parts.reduce_ns(2, segment, bytes)
                                                          : parts.combining_ns(segment, bytes);
     const auto hop_ns = [&](const Link& hop) { return hop.message_ns(segment) + combining_ns; };
-    const price::Source source = count > 2 ? price::Source::fresh : price::Source::settled;
+    const Source source = count > 2 ? Source::fresh : Source::settled;
     return link.along_ns(hops(count, root), count, hop_ns) +
-           further * link.along_relay_ns(segment, combining_ns, source) +
+           further * link.chain_gap_ns(segment, combining_ns, source) +
            std::max(link.receives_before_ns(two_arms ? 2 : 1, bytes),
                     link.relays_before_ns(further + 1, segment));
 }
 
 std::uint64_t reduce_chain_segment(const Link& link, Rank count, Rank root, std::uint64_t bytes,
                                    Operator op) {
-    const double fixed_ns = link.relay_fixed_ns() + link.reduce_ns(2, 0);
-    const double per_byte_ns = link.relay_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    const double fixed_ns = link.relay_gap_fixed_ns() + link.reduce_ns(2, 0);
+    const double per_byte_ns =
+        link.relay_gap_per_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const std::uint64_t segment = pipeline_segment(bytes, std::max(hops(count, root), 2), fixed_ns,
                                                    per_byte_ns, op.element_bytes);
     // That length is best for a single call; in a row of calls each further message keeps the ranks

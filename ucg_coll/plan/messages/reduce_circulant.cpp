@@ -242,7 +242,8 @@ std::uint64_t reduce_circulant_phases(const Link& link, Rank count, std::uint64_
                                       Operator op) {
     const auto rounds = static_cast<Rank>(circulant_round_count(count));
     const double round_ns = link.message_ns(0) + link.reduce_ns(2, 0);
-    const double per_byte_ns = link.byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
+    const double per_byte_ns =
+        link.gap_per_byte_ns() + (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const std::uint64_t block =
         pipeline_segment(bytes, rounds, round_ns, per_byte_ns, op.element_bytes);
     return circulant_phases(count, bytes, block, op.element_bytes, [&](std::uint64_t phases) {

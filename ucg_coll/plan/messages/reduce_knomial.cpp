@@ -94,8 +94,9 @@ class Prices {
   public:
     Prices(const Link& link, Rank count, std::uint64_t bytes)
         : link_(link), count_(count), bytes_(bytes), from_child_(link, [&](const Link& way) {
-              return FromChild{way.message_ns(bytes), way.passing_on_ns(bytes), way.busy_ns(bytes),
-                               way.combining_ns(bytes, bytes), way.has_plain_messages(bytes)};
+              return FromChild{way.message_ns(bytes), way.message_ns(bytes, Source::fresh),
+                               way.gap_ns(bytes), way.combining_ns(bytes, bytes),
+                               way.has_plain_messages(bytes)};
           }) {}
 
     double once_ns(unsigned radix) const {
@@ -184,7 +185,7 @@ double reduce_knomial_ns(const Link& link, Rank count, Rank root, std::uint64_t 
                          unsigned radix) {
     const bool passes_on = !op.commutative && root != 0 && count > 1;
     return Prices(link, count, bytes).ns(radix) +
-           (passes_on ? link.passing_on_ns(bytes, Sender::waits) : 0);
+           (passes_on ? link.message_ns(bytes, Source::fresh, Sender::waits) : 0);
 }
 
 unsigned reduce_knomial_radix(const Link& link, Rank count, std::uint64_t bytes) {

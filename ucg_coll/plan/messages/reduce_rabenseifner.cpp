@@ -56,7 +56,7 @@ static double shared_ns(const Link& link, Rank count, std::uint64_t bytes,
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns =
         size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
-    const price::Source source = folds(count) ? price::Source::fresh : price::Source::settled;
+    const Source source = folds(count) ? Source::fresh : Source::settled;
     return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
            halving_reduce_ns(link, size, bytes, element_bytes, bytes);
 }

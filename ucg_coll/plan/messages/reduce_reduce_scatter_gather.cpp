@@ -59,16 +59,16 @@ void reduce_scatter_gather(Builder& builder, const Team& team, Rank root, Slice 
 /// help with that, too.
 static double own_copy_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece gather) {
     const double copy_ns = link.copy_ns(block);
-    if (link.pushing_ns(block) > 0) {
+    if (link.sender_copy_ns(block) > 0) {
         return copy_ns / (gather == RootedPiece::linear ? count : 2);
     }
-    return link.beside_ns(copy_ns, block);
+    return link.not_hidden_ns(copy_ns, block);
 }
 
 double gather_combined_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece piece) {
     return rooted_ns(link, count, block, Root::receives, piece) +
-           link.passing_on_ns(block, Sender::waits) - link.message_ns(block, Sender::waits) -
-           own_copy_ns(link, count, block, piece);
+           link.message_ns(block, Source::fresh, Sender::waits) -
+           link.message_ns(block, Sender::waits) - own_copy_ns(link, count, block, piece);
 }
 
 double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,

@@ -172,7 +172,7 @@ class Price {
         const auto coming = static_cast<Rank>(round.end - round.distance); // Blocks, in all.
         const std::uint64_t bytes =
             std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
-        double ns = link.phase_ns(bytes, first ? price::Source::settled : price::Source::fresh,
+        double ns = link.phase_ns(bytes, first ? Source::settled : Source::fresh,
                                   Link::round_of(peers), 0, &link_);
         // At most members one message wraps around the end of the vector and is packed.
         ns += first && round.distance > 1 ? link_.copy_ns(bytes) : 0;
@@ -254,7 +254,7 @@ double reduce_scatter_n_way_dissemination_ns(const Link& link, Rank count, std::
     return Price(link, count, total, longest)(rounds);
 }
 
-const Algorithm kReduceScatterNWayDissemination = {
+constexpr Algorithm kReduceScatterNWayDissemination = {
     .name = "n_way_dissemination",
     .collective = graph::Collective::reduce_scatter,
     .summary = kSummary,
@@ -265,15 +265,7 @@ const Algorithm kReduceScatterNWayDissemination = {
     .argument = kArgument,
 };
 
-const Algorithm kReduceScatterBlockNWayDissemination = {
-    .name = "n_way_dissemination",
-    .collective = graph::Collective::reduce_scatter_block,
-    .summary = kSummary,
-    .cost_ns = cost_ns,
-    .build = Row::build,
-    .needs = kReduceScatterAnyOrder,
-    .build_with = build_with,
-    .argument = kArgument,
-};
+constexpr Algorithm kReduceScatterBlockNWayDissemination =
+    for_collective(kReduceScatterNWayDissemination, graph::Collective::reduce_scatter_block);
 
 } // namespace ucg::plan

@@ -161,7 +161,7 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
     // The messages of a batch are on their way at once.
     const double contention_ns = count > 2 ? link.contention_ns(total - longest) : 0;
     const auto steps_ns = [&](const Link& step) {
-        return step.phase_ns(longest, price::Source::settled, Link::round_of(count - 1));
+        return step.phase_ns(longest, Source::settled, Link::round_of(count - 1));
     };
     const double messages_ns = link.to_all_ns(1, count, steps_ns) + contention_ns;
     if (count - 1 <= 2 * kFanIn) { // All are combined in one pass.
@@ -175,7 +175,7 @@ double reduce_scatter_pairwise_ns(const Link& link, Rank count, std::uint64_t lo
                                   : messages_ns + batches * batch_ns;
 }
 
-const Algorithm kReduceScatterPairwise = {
+constexpr Algorithm kReduceScatterPairwise = {
     .name = "pairwise",
     .collective = graph::Collective::reduce_scatter,
     .summary =
@@ -184,13 +184,7 @@ const Algorithm kReduceScatterPairwise = {
     .build = build,
 };
 
-const Algorithm kReduceScatterBlockPairwise = {
-    .name = "pairwise",
-    .collective = graph::Collective::reduce_scatter_block,
-    .summary =
-        "every block to its owner, combined in rank order (Thakur, Rabenseifner, Gropp 2005)",
-    .cost_ns = cost_ns,
-    .build = build,
-};
+constexpr Algorithm kReduceScatterBlockPairwise =
+    for_collective(kReduceScatterPairwise, graph::Collective::reduce_scatter_block);
 
 } // namespace ucg::plan

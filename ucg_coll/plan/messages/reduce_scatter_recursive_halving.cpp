@@ -33,13 +33,13 @@ std::uint64_t segment_bytes(const Facts& facts, const graph::Request& request) {
 
 /// Returns the price of exchanging and combining `bytes` of vectors of `total`, in segments or in
 /// one.
-double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, price::Source source,
+double exchange_ns(const Link& link, std::uint64_t bytes, std::uint64_t total, Source source,
                    std::uint64_t segment_bytes) {
     const std::uint64_t segment = std::min(bytes, segment_bytes);
     const double further = bytes > 0 ? static_cast<double>(divide_up(bytes, segment) - 1) : 0;
-    const double first_ns =
-        source == price::Source::settled ? link.message_ns(segment) : link.passing_on_ns(segment);
-    return first_ns + further * link.relay_ns(segment, source) +
+    const double first_ns = source == Source::settled ? link.message_ns(segment)
+                                                      : link.message_ns(segment, Source::fresh);
+    return first_ns + further * link.relay_gap_ns(segment, source) +
            (further + 1) * (further > 0 ? link.in_segments() : link).combining_ns(segment, total);
 }
 
@@ -59,7 +59,7 @@ double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t
         bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
         const bool settled = 2 * distance == acting && !folds(count);
         ns += exchange_ns(link.within(2 * static_cast<std::uint64_t>(distance)), bytes, total,
-                          settled ? price::Source::settled : price::Source::fresh,
+                          settled ? Source::settled : Source::fresh,
                           distance == 1 ? segment_bytes : bytes);
     }
     return ns;
@@ -209,7 +209,7 @@ double reduce_scatter_recursive_halving_ns(const Link& link, Rank count, std::ui
     return price_ns(link, count, total, longest, total);
 }
 
-const Algorithm kReduceScatterRecursiveHalving = {
+constexpr Algorithm kReduceScatterRecursiveHalving = {
     .name = "recursive_halving",
     .collective = graph::Collective::reduce_scatter,
     .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
@@ -218,13 +218,7 @@ const Algorithm kReduceScatterRecursiveHalving = {
     .needs = kReduceScatterAnyOrder,
 };
 
-const Algorithm kReduceScatterBlockRecursiveHalving = {
-    .name = "recursive_halving",
-    .collective = graph::Collective::reduce_scatter_block,
-    .summary = "exchanges of half the vector, a quarter, ... (Thakur, Rabenseifner, Gropp 2005)",
-    .cost_ns = cost_ns,
-    .build = build,
-    .needs = kReduceScatterAnyOrder,
-};
+constexpr Algorithm kReduceScatterBlockRecursiveHalving =
+    for_collective(kReduceScatterRecursiveHalving, graph::Collective::reduce_scatter_block);
 
 } // namespace ucg::plan

@@ -80,11 +80,11 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
     // link of the ring.
     const double combining_ns = link.combining_ns(longest, vector_bytes);
     const double load_ns = link.message_ns(longest) + combining_ns +
-                           (count - 2) * link.along_relay_ns(longest, combining_ns);
+                           (count - 2) * link.chain_gap_ns(longest, combining_ns);
     return std::max(link.along_ns(count - 1, count, step_ns), load_ns);
 }
 
-const Algorithm kReduceScatterRing = {
+constexpr Algorithm kReduceScatterRing = {
     .name = "ring",
     .collective = graph::Collective::reduce_scatter,
     .summary = "partial results once around the ring (Thakur, Rabenseifner, Gropp 2005)",
@@ -93,13 +93,7 @@ const Algorithm kReduceScatterRing = {
     .needs = kReduceScatterAnyOrder,
 };
 
-const Algorithm kReduceScatterBlockRing = {
-    .name = "ring",
-    .collective = graph::Collective::reduce_scatter_block,
-    .summary = "partial results once around the ring (Thakur, Rabenseifner, Gropp 2005)",
-    .cost_ns = cost_ns,
-    .build = build,
-    .needs = kReduceScatterAnyOrder,
-};
+constexpr Algorithm kReduceScatterBlockRing =
+    for_collective(kReduceScatterRing, graph::Collective::reduce_scatter_block);
 
 } // namespace ucg::plan

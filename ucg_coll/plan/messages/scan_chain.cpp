@@ -30,7 +30,7 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
                         Sender sender) {
     const Rank count = facts.placement.rank_count();
     const auto first_ns = [&](const Link& hop) { return hop.message_ns(segment, sender); };
-    const auto further_ns = [&](const Link& hop) { return hop.passing_on_ns(segment); };
+    const auto further_ns = [&](const Link& hop) { return hop.message_ns(segment, Source::fresh); };
     return link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
 }
 
@@ -41,7 +41,7 @@ double first_segment_ns(const Facts& facts, const Link& link, std::uint64_t segm
 double pace_ns(const Facts& facts, const Link& link, std::uint64_t segment, double reduce_ns) {
     const bool relays = facts.placement.rank_count() > 2;
     const auto alone_ns = [&](std::uint64_t bytes) {
-        return relays ? link.along_relay_ns(bytes, reduce_ns) : link.busy_ns(bytes) + reduce_ns;
+        return relays ? link.chain_gap_ns(bytes, reduce_ns) : link.gap_ns(bytes) + reduce_ns;
     };
     const double turns_ns = turn_ns(facts.profile, facts.ranks_per_cpu);
     return link.is_across_hosts()
@@ -75,12 +75,12 @@ double chain_ns(const Facts& facts, const graph::Request& request, std::uint64_t
 /// price.
 std::uint64_t cheapest_segment(const Facts& facts, const graph::Request& request) {
     const Link link = flat_link(facts, Traffic::sparse).with_working_set(2 * request.bytes);
-    const double fixed_ns = sharers(facts) * (link.relay_fixed_ns() + link.reduce_ns(2, 0)) +
+    const double fixed_ns = sharers(facts) * (link.relay_gap_fixed_ns() + link.reduce_ns(2, 0)) +
                             turn_ns(facts.profile, facts.ranks_per_cpu);
     const double reduce_byte_ns = sharers(facts) * (link.reduce_ns(2, 1) - link.reduce_ns(2, 0));
     const double per_byte_ns = link.is_across_hosts()
-                                   ? std::max(link.relay_byte_ns(), reduce_byte_ns)
-                                   : sharers(facts) * link.relay_byte_ns() + reduce_byte_ns;
+                                   ? std::max(link.relay_gap_per_byte_ns(), reduce_byte_ns)
+                                   : sharers(facts) * link.relay_gap_per_byte_ns() + reduce_byte_ns;
     // A segment that is combined at the end of the chain passes two ranks at least.
     const Rank hops = std::max(request.rank_count - 1, is_combined(request) ? 2 : 1);
     const std::uint64_t first =

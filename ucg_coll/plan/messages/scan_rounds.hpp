@@ -14,8 +14,8 @@ namespace ucg::plan {
 inline double rounds_before_ns(const Link& link, unsigned rounds, std::uint64_t bytes) {
     double across = 0;
     for (unsigned round = 0; round < rounds; ++round) {
-        across +=
-            std::min(1.0, static_cast<double>(std::uint64_t{1} << round) / link.inner_ranks());
+        across += std::min(1.0, static_cast<double>(std::uint64_t{1} << round) /
+                                    link.levels().inner_ranks());
     }
     const double fixed_ns = link.sends_before_ns(1, 0);
     return rounds * fixed_ns + across * (link.sends_before_ns(1, bytes) - fixed_ns);
@@ -26,14 +26,14 @@ inline double rounds_before_ns(const Link& link, unsigned rounds, std::uint64_t 
 inline double rounds_up_ns(const Facts& facts, const Link& link, unsigned rounds,
                            std::uint64_t bytes, Sender only) {
     // Lower ranks send, higher ranks receive: the way up crosses each border of a group once.
-    const Rank group = link.inner_ranks();
+    const Rank group = link.levels().inner_ranks();
     const auto borders = static_cast<unsigned>((facts.placement.rank_count() - 1) / group);
     double sum_ns = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         const bool far = rounds - round <= borders;
         const Link way = far ? link.rotated_before(std::uint64_t{4} << round) : link.within_group();
         sum_ns += round == 0 ? way.message_ns(bytes, rounds == 1 ? only : Sender::busy)
-                             : way.passing_on_ns(bytes);
+                             : way.message_ns(bytes, Source::fresh);
     }
     return sum_ns;
 }
@@ -60,7 +60,8 @@ double scan_rounds_ns(const Facts& facts, const Link& link, Rank count, std::uin
     double work_ns = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         const double idle = static_cast<double>(std::uint64_t{1} << round) / count;
-        work_ns += (1 - idle) * (at_work.passing_on_ns(bytes) + combine_ns(at_work, round));
+        work_ns +=
+            (1 - idle) * (at_work.message_ns(bytes, Source::fresh) + combine_ns(at_work, round));
     }
     return span_ns + (facts.ranks_per_cpu - 1) * work_ns;
 }

@@ -39,7 +39,7 @@ void scatter_linear(Builder& builder, const Team& team, Rank root, const BlockMa
     }
 }
 
-const Algorithm kScatterLinear = {
+constexpr Algorithm kScatterLinear = {
     .name = "linear",
     .collective = graph::Collective::scatter,
     .summary = "the root sends to every rank, a window of messages under way",
@@ -47,12 +47,6 @@ const Algorithm kScatterLinear = {
     .build = build,
 };
 
-const Algorithm kScattervLinear = {
-    .name = "linear",
-    .collective = graph::Collective::scatterv,
-    .summary = "the root sends to every rank, a window of messages under way",
-    .cost_ns = cost_ns,
-    .build = build,
-};
+constexpr Algorithm kScattervLinear = for_collective(kScatterLinear, graph::Collective::scatterv);
 
 } // namespace ucg::plan

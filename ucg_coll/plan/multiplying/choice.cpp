@@ -82,8 +82,7 @@ class Prices {
                later_ns(expand_phase(folded + 1, folded + 1));
     }
     double messages_ns(const Link::PhaseMessages& messages, bool first) const {
-        return link_.phase_ns(bytes_, first ? price::Source::settled : price::Source::fresh,
-                              messages);
+        return link_.phase_ns(bytes_, first ? Source::settled : Source::fresh, messages);
     }
 
   private:
@@ -453,12 +452,13 @@ double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSch
 double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uint64_t bytes) {
     if (count > 1 && is_priced_by_rank(link, count, bytes)) {
         const PricedChoice best = cheapest_of_small(link, count, bytes);
-        return link.has_levels() ? sum_of_phases_ns(link, best.schedule, bytes) : best.ns;
+        return link.levels().are_in_order() ? sum_of_phases_ns(link, best.schedule, bytes)
+                                            : best.ns;
     }
     const Choice choice = cheapest_of_many(link, count, bytes);
     // The search priced all phases as if they went as far as any.
-    return link.has_levels() ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
-                             : choice.ns;
+    return link.levels().are_in_order() ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
+                                        : choice.ns;
 }
 
 MultiplyingSchedule allreduce_recursive_multiplying_schedule(const Link& link, Rank count,

@@ -10,18 +10,13 @@
 #include <cstdint>
 #include <optional>
 
-#include "ucg_coll/plan/algorithm.hpp"
-#include "ucg_coll/price/price.hpp"
+#include "ucg_coll/plan/parts/message_times.hpp"
+#include "ucg_coll/plan/parts/rank_levels.hpp"
+#include "ucg_coll/plan/parts/shapes.hpp"
 
 namespace ucg::plan {
 
 using price::turn_ns;
-
-/// What the sender of a long message does until it is copied.
-enum class Sender : std::uint8_t {
-    busy,  ///< It copies a message of its own, as in an exchange, or computes.
-    waits, ///< It does nothing else, and copies a part, where each rank has a processor.
-};
 
 /// The price of a message to one of several receivers, which the sender helps to copy, one after
 /// the other: the parts, in nanoseconds, that do not depend on how many it helps before.
@@ -53,50 +48,51 @@ cost::CacheRates rates_for(const Facts& facts, std::uint64_t touched_bytes);
 cost::CacheRates oversubscribed_rates(const Facts& facts, std::uint64_t touched_bytes);
 
 /// The prices of messages, reductions and copies among the ranks of one team, by the profile's
-/// level of the team's widest distance. All times are in nanoseconds.
+/// level of the team's widest distance. Links derived from one have other prices. All times are in
+/// nanoseconds.
 class Link {
   public:
     /// `sharers` ranks use the same way out of a host at the same time, so that each gets a share.
     /// The facts' profile must outlive it.
     Link(const Facts& facts, topo::Distance distance, Rank sharers = 1);
 
-    /// Returns a link that prices in processor time, without waiting: a message, passed on or not,
-    /// costs what keeps both of its ends busy. It is for ranks that take turns on their processors,
-    /// whose caches then serve only if they hold the buffers of all ranks of a processor, of which
-    /// each touches `touched_bytes`.
-    Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
+    // Derived links.
 
+    /// Returns a link whose prices are the work of processors on which ranks take turns
+    /// (MessageWork). Their caches serve only if they hold the buffers of all ranks of a processor,
+    /// of which each touches `touched_bytes`.
+    Link at_work(const Facts& facts, std::uint64_t touched_bytes) const;
+    /// Returns a link for exchanges, in which partners send to one another and wait, for the
+    /// other's turn and then for their own, and each copies what it sends and what it gets.
+    Link in_exchanges() const;
+    /// Returns a link whose copies are of parts of buffers of `bytes` in all, which go through the
+    /// caches together.
+    Link with_working_set(std::uint64_t bytes) const;
+    /// Returns a link whose reductions are of segments of vectors. What comes to be combined with a
+    /// rank's own segment comes to scratch that all segments use, which caches hold when they do
+    /// not hold the vectors.
+    Link in_segments() const;
     /// Returns a link that prices messages between near ranks by the level that they share. The
-    /// link must be that of all ranks, or of the ranks of one host. The result is the link itself
-    /// if there is only one level. It tells levels apart only if the ranks of each group follow one
-    /// another and groups are of one size. Otherwise it knows no more than how many ranks each host
-    /// has, which suffices for along_ns(), to_all_ns() and root_blocks_ns(). The facts must outlive
-    /// it.
+    /// link must be that of all ranks, or of the ranks of one host. The facts must outlive it.
     Link with_levels(const Facts& facts) const;
-    /// Returns the link for messages from or to that rank alone. It differs only if the link knows
-    /// of hosts no more than how many ranks each has.
+    /// Returns the link for messages from or to that rank alone.
     Link of_rank(Rank rank) const;
+
+    // Links of a part of the team, and prices over all of it.
+
+    const RankLevels& levels() const { return levels_; }
     /// Returns the link within each group of `ranks` consecutive ranks that begins at a multiple of
     /// `ranks`.
-    Link within(std::uint64_t ranks) const;
-    /// Returns how many levels of a host the link tells apart; 0 without with_levels().
-    std::size_t level_count() const;
-    /// Returns the number of the level of within(ranks): the levels of a host count from the
-    /// innermost on, then comes this link itself, as level_count().
-    std::size_t level_within(std::uint64_t ranks) const { return level_of(ranks, true); }
-    /// Returns how many ranks a group has of ranks that are closer than the farthest: the size of a
-    /// socket, or, if there are several hosts, of a host. It is 1 without levels.
-    Rank inner_ranks() const;
-    /// Returns the link between the ranks of one such group.
-    Link within_group() const { return within(static_cast<std::uint64_t>(inner_ranks())); }
-    /// Returns the innermost level whose group contains both ranks. a and b are indexes within the
-    /// team.
-    std::size_t level_between(Rank a, Rank b) const;
+    Link within(std::uint64_t ranks) const { return at_level(levels_.within(ranks)); }
+    /// Returns the link between ranks that are closer than the farthest: RankLevels::inner_ranks().
+    Link within_group() const { return within(static_cast<std::uint64_t>(levels_.inner_ranks())); }
     /// Returns the link of a round in which all partners are equally many ranks apart, wherever
     /// groups begin, if the next round reaches `next_reach` ranks. On a path through the rounds
     /// that together reach no more ranks than a group has, at most one message leaves the group;
     /// the last of these rounds, in which it costs most, is charged for it.
-    Link rotated_before(std::uint64_t next_reach) const { return at_level_of(next_reach, false); }
+    Link rotated_before(std::uint64_t next_reach) const {
+        return at_level(levels_.within(next_reach, false));
+    }
     /// Returns the time of `steps` messages along the ways from each of `count` ranks to the next:
     /// `steps` times the mean over these ways, of which each takes ns_of(const Link&).
     template <typename NsOf>
@@ -105,8 +101,6 @@ class Link {
     /// rank of of_rank(), else from the one for which it takes longest.
     template <typename NsOf>
     double to_all_ns(double steps, Rank count, NsOf ns_of) const;
-    bool is_across_hosts() const { return messages_.across_hosts(); }
-    bool has_levels() const { return near_ != nullptr; }
     /// Which ranks are partners in round i of an exchange, or in level i of a tree.
     enum class Partners : std::uint8_t {
         aligned, ///< Ranks of one group of radix^(i + 1) that begins at a multiple of this size.
@@ -119,76 +113,45 @@ class Link {
     /// Returns how many of the messages of a k-nomial tree's root go to other hosts; all of them if
     /// all ranks are on one host, or without levels.
     unsigned far_children(Rank count, unsigned radix) const;
-
-    /// Returns a link for exchanges, in which partners send to one another and wait, for the
-    /// other's turn and then for their own, and each copies what it sends and what it gets.
-    Link in_exchanges() const;
-    /// Returns a link whose copies are of parts of buffers of `bytes` in all, which go through the
-    /// caches together.
-    Link with_working_set(std::uint64_t bytes) const;
-    /// Returns a link whose reductions are of segments of vectors. What comes to be combined with a
-    /// rank's own segment comes to scratch that all segments use, which caches hold when they do
-    /// not hold the vectors.
-    Link in_segments() const {
-        Link link = *this;
-        link.in_segments_ = true;
-        return link;
-    }
-
-    /// Returns the time from the start of sending to the end of receiving, for bytes that the
-    /// sender has had for some time, such as its input.
-    double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
-    /// Like message_ns(), but for bytes that the sender has only just received or computed, so that
-    /// its cache holds them.
-    double passing_on_ns(std::uint64_t bytes, Sender sender = Sender::busy) const;
     /// Returns the time of a linear gather or scatter: the root has a message from or to each of
     /// `count` - 1 others, and copies a block of its own.
     double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
-    /// Returns what an empty message costs the rank that takes it in.
-    double take_ns() const { return messages_.model().overhead_ns; }
-    /// Returns by how much later the next of several messages leaves. If messages are copied once,
-    /// only an RTS leaves for each; but where ranks take turns on processors, the receivers,
-    /// which copy, do so one after the other.
-    double sends_apart_ns(std::uint64_t bytes) const {
-        return busy_ns(has_processor_ && messages_.copied_once(bytes) ? 0 : bytes);
+
+    bool is_across_hosts() const { return messages().across_hosts(); }
+    /// Returns whether each message takes its own way, as in LogGP. Otherwise messages are copied
+    /// once, one after the other, or are priced in processor time.
+    bool has_plain_messages(std::uint64_t bytes) const {
+        return !work_ && !messages().copied_once(bytes);
     }
-    ToOneOf to_one_of(std::uint64_t bytes, price::Source source) const;
-    /// Returns how long a sender that waits takes to copy a message by itself; 0 if it does not.
-    double pushing_ns(std::uint64_t bytes) const {
-        return messages_.copied_once(bytes) && messages_.copied_by_both(bytes)
-                   ? message_ns(bytes, Sender::busy)
-                   : 0;
+    /// Returns whether messages of `bytes` take so long to leave the host that their number costs
+    /// nothing. Messages that a rank sends to several hosts at the same time then share the way
+    /// out, so that all arrive with the last, and what is to be passed on comes later than the
+    /// models say.
+    bool is_bound_by_way_out(std::uint64_t bytes) const;
+    /// Returns the longest segment that is copied in and out, by both ends at the same time, if a
+    /// vector of `bytes` is cut into segments of one length; the whole if that is copied so, or if
+    /// no element is.
+    std::uint64_t segment_copied_twice(std::uint64_t bytes, std::uint64_t element_bytes) const;
+    /// Returns the largest radix that trees may have. Where ranks take turns on processors, a level
+    /// of a tree costs a turn of each, and one more message a fraction of that.
+    unsigned radix_max() const;
+
+    // Latency: how long a message takes.
+
+    /// Returns the time from the start of sending to the end of receiving.
+    double message_ns(std::uint64_t bytes, Source source, Sender sender = Sender::busy) const {
+        return work_ ? work_->message_ns(messages(), bytes, source)
+                     : times_.message_ns(bytes, source, sender);
     }
-    /// Returns by how much later than the one before the next of several messages to one rank has
-    /// arrived, if its sender waits.
-    double next_ns(std::uint64_t bytes) const {
-        return pushing_ns(bytes) > 0 ? message_ns(bytes, Sender::waits) - messages_.rts_fin_ns()
-                                     : busy_ns(bytes);
+    double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const {
+        return message_ns(bytes, Source::settled, sender);
     }
-    /// Returns the time between two messages of a rank that only sends or only receives.
-    double busy_ns(std::uint64_t bytes) const;
-    /// Returns how long `messages` messages keep the rank busy that sends most, between hosts,
-    /// where messages cost their sender much and it need not wait for them; 0 on a host. Adding
-    /// this makes the price of a collective from a root, or of a scan, that of two in a row
-    /// (calls_in_a_row()): the second begins when the busiest rank is done with the first.
-    double sends_before_ns(double messages, std::uint64_t bytes) const {
-        return messages_.across_hosts() ? messages * busy_ns(bytes) : 0;
-    }
-    /// Like sends_before_ns(), but for collectives to a root: how long `messages` messages of each
-    /// of the collectives before (cost::kBeforeAtRoot) keep the way into the rank that receives
-    /// most. Its peers wait for nothing and are soon ahead; adding this makes the price that of
-    /// three in a row.
-    double receives_before_ns(double messages, std::uint64_t bytes) const {
-        // The root is one rank, however many of its host send.
-        const double alone_ns = profile_.level(topo::Distance::network).gap_per_byte_ns;
-        return messages_.across_hosts()
-                   ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * alone_ns
-                   : 0;
-    }
-    /// Like receives_before_ns(), but for ranks on the way to the root, which pass messages on.
-    double relays_before_ns(double messages, std::uint64_t bytes) const {
-        return cost::kBeforeAtRoot * sends_before_ns(messages, bytes);
-    }
+    ToOneOf to_one_of(std::uint64_t bytes, Source source) const;
+    cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages().terms(bytes); }
+    /// Returns how long the last of the ranks that share a way out of a host, and send at the same
+    /// time, waits until its message leaves. From then on they follow one another, so that later
+    /// rounds do not wait for that again.
+    double queue_ns() const;
     /// What the rank that ends a phase of an exchange last does in it.
     struct PhaseMessages {
         Rank sends = 0;     ///< How many messages it sends.
@@ -201,62 +164,85 @@ class Link {
         return {.sends = peers, .takes = peers, .last_sent = peers};
     }
     /// Returns the time from the first send to the last take: that of the last message on its way
-    /// or, if it is longer, the processor's for all messages and for `beside_ns` of other work.
+    /// or, if it is longer, the processor's for all messages and for `own_ns` of other work.
     /// Ranks at the border of a socket may take messages over a farther link, `in`, than most.
-    double phase_ns(std::uint64_t bytes, price::Source source, const PhaseMessages& phase,
-                    double beside_ns = 0, const Link* in = nullptr) const;
-    /// Returns what `work_ns` of a rank's own work add to an exchange of such messages. A rank that
-    /// has sent does it while it waits for what comes.
-    double beside_ns(double work_ns, std::uint64_t bytes) const;
-    /// Returns whether each message takes its own way, as in LogGP. Otherwise messages are copied
-    /// once, one after the other, or are priced in processor time.
-    bool has_plain_messages(std::uint64_t bytes) const {
-        return !oversubscribed_ && !messages_.copied_once(bytes);
+    double phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase,
+                    double own_ns = 0, const Link* in = nullptr) const;
+
+    // Throughput: the time between two of several messages.
+
+    /// Returns the time between two messages of a rank that only sends or only receives.
+    double gap_ns(std::uint64_t bytes) const {
+        return work_ ? message_ns(bytes) : times_.gap_ns(bytes);
     }
-    /// Returns the longest segment that is copied in and out, by both ends at the same time, if a
-    /// vector of `bytes` is cut into segments of one length; the whole if that is copied so, or if
-    /// no element is.
-    std::uint64_t segment_copied_twice(std::uint64_t bytes, std::uint64_t element_bytes) const;
-    cost::MessageTerms message_terms(std::uint64_t bytes) const { return messages_.terms(bytes); }
+    /// Returns by how much later the next of several messages leaves. If messages are copied once,
+    /// only an RTS leaves for each; but where ranks take turns on processors, the receivers,
+    /// which copy, do so one after the other.
+    double gap_of_sender_ns(std::uint64_t bytes) const {
+        return gap_ns(times_.has_processor() && messages().copied_once(bytes) ? 0 : bytes);
+    }
+    /// Returns by how much later than the one before the next of several messages to one rank has
+    /// arrived, if its sender waits.
+    double gap_to_one_ns(std::uint64_t bytes) const {
+        return sender_copy_ns(bytes) > 0
+                   ? message_ns(bytes, Sender::waits) - messages().rts_fin_ns()
+                   : gap_ns(bytes);
+    }
     /// Returns the time that a rank needs to take one message and send one: it passes on what has
     /// come (fresh), or sends what it has had (settled).
-    double relay_ns(std::uint64_t bytes, price::Source source = price::Source::fresh) const;
-    /// Return, for messages that are copied in and out and are not of the shortest, relay_ns()
+    double relay_gap_ns(std::uint64_t bytes, Source source = Source::fresh) const;
+    /// Return, for messages that are copied in and out and are not of the shortest, relay_gap_ns()
     /// without their bytes, and what each byte adds: on a host a copy from one ring and one into
     /// the next.
-    double relay_fixed_ns() const { return messages_.passing_ns(2 * kCacheLine); }
-    double relay_byte_ns() const { return messages_.in_exchanges().model().gap_per_byte_ns; }
-    /// Like relay_ns(), but for ranks that receive from the rank before them and send to the rank
-    /// behind them, and work for `work_ns` on each message. On a host they copy; across hosts they
-    /// work while messages travel, and where a host has several ranks only one of the two
+    double relay_gap_fixed_ns() const { return messages().passing_ns(2 * kCacheLine); }
+    double relay_gap_per_byte_ns() const {
+        return messages().in_exchanges().model().gap_per_byte_ns;
+    }
+    /// Like relay_gap_ns(), but for ranks that receive from the rank before them and send to the
+    /// rank behind them, and work for `work_ns` on each message. On a host they copy; across hosts
+    /// they work while messages travel, and where a host has several ranks only one of the two
     /// neighbours is on another host.
-    double along_relay_ns(std::uint64_t bytes, double work_ns = 0,
-                          price::Source source = price::Source::fresh) const;
+    double chain_gap_ns(std::uint64_t bytes, double work_ns = 0,
+                        Source source = Source::fresh) const;
+    /// Returns what one more byte of a long message costs.
+    double gap_per_byte_ns() const { return messages().model().gap_per_byte_ns; }
     /// Returns by how much longer `bytes` take in messages of several ranks to one, which meet on
     /// its link: between hosts, by the profile's LinkCosts::contention; on a host 0.
-    double contention_ns(std::uint64_t bytes) const {
-        return messages_.across_hosts()
-                   ? (profile_.links.contention - 1) * static_cast<double>(bytes) * byte_ns()
-                   : 0;
+    double contention_ns(std::uint64_t bytes) const;
+    /// Returns how long `messages` messages keep the rank busy that sends most, between hosts,
+    /// where messages cost their sender much and it need not wait for them; 0 on a host. Adding
+    /// this makes the price of a collective from a root, or of a scan, that of two in a row
+    /// (calls_in_a_row()): the second begins when the busiest rank is done with the first.
+    double sends_before_ns(double messages, std::uint64_t bytes) const {
+        return is_across_hosts() ? messages * gap_ns(bytes) : 0;
     }
-    /// Returns the largest radix that trees may have. Where ranks take turns on processors, a level
-    /// of a tree costs a turn of each, and one more message a fraction of that.
-    unsigned radix_max() const;
-    /// Returns how long the last of the ranks that share a way out of a host, and send at the same
-    /// time, waits until its message leaves. From then on they follow one another, so that later
-    /// rounds do not wait for that again.
-    double queue_ns() const {
-        return messages_.across_hosts()
-                   ? messages_.model().gap_ns - profile_.level(topo::Distance::network).gap_ns
-                   : 0;
+    /// Like sends_before_ns(), but for collectives to a root: how long `messages` messages of each
+    /// of the collectives before (cost::kBeforeAtRoot) keep the way into the rank that receives
+    /// most. Its peers wait for nothing and are soon ahead; adding this makes the price that of
+    /// three in a row.
+    double receives_before_ns(double messages, std::uint64_t bytes) const;
+    /// Like receives_before_ns(), but for ranks on the way to the root, which pass messages on.
+    double relays_before_ns(double messages, std::uint64_t bytes) const {
+        return cost::kBeforeAtRoot * sends_before_ns(messages, bytes);
     }
-    /// Returns whether messages of `bytes` take so long to leave the host that their number costs
-    /// nothing. Messages that a rank sends to several hosts at the same time then share the way
-    /// out, so that all arrive with the last, and what is to be passed on comes later than the
-    /// models say.
-    bool is_bound_by_way_out(std::uint64_t bytes) const;
-    /// Returns what one more byte of a long message costs.
-    double byte_ns() const { return messages_.model().gap_per_byte_ns; }
+
+    // The time of processors.
+
+    /// Returns what an empty message costs the rank that takes it in.
+    double take_overhead_ns() const { return messages().model().overhead_ns; }
+    /// Returns how long a sender that waits takes to copy a message by itself; 0 if it does not.
+    double sender_copy_ns(std::uint64_t bytes) const {
+        return messages().copied_once(bytes) && messages().copied_by_both(bytes) ? message_ns(bytes)
+                                                                                 : 0;
+    }
+    /// Returns what `work_ns` of a rank's own work add to an exchange of such messages. A rank that
+    /// has sent does it while it waits for what comes.
+    double not_hidden_ns(double work_ns, std::uint64_t bytes) const {
+        return work_ ? work_ns : times_.not_hidden_ns(work_ns, bytes);
+    }
+
+    // Reductions and copies.
+
     /// Returns the time of one reduction of `operands` slices of `bytes` each, which are parts of
     /// vectors of `vector_bytes`; vectors that do not fit the caches cost more.
     double reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const;
@@ -275,63 +261,49 @@ class Link {
     /// Returns whether a message that only a reduction reads is combined where it arrives, and
     /// copied nowhere.
     bool combines_on_arrival(std::uint64_t bytes) const {
-        return messages_.combined_on_arrival(bytes);
+        return messages().combined_on_arrival(bytes);
     }
     double copy_ns(std::uint64_t bytes) const;
 
   private:
+    template <typename Price>
+    friend class LevelPrices;
+
+    const price::Messages& messages() const { return times_.messages(); }
     /// Returns the rates of the caches that hold a working set of `bytes`; those of at_work(), if
     /// it is such a link.
     cost::CacheRates rates(std::uint64_t bytes) const {
-        return oversubscribed_ ? *oversubscribed_ : profile_.memory.rates_for(bytes);
+        return work_ ? work_->rates : profile_.memory.rates_for(bytes);
     }
     /// Returns the rates for a copy of `bytes`.
     cost::CacheRates copy_rates(std::uint64_t bytes) const {
-        return rates(messages_.working_set_bytes(bytes));
+        return rates(messages().working_set_bytes(bytes));
     }
-    double single_copy_ns(std::uint64_t bytes, price::Source source) const {
-        return messages_.single_copy_ns(bytes, source, copy_rates(bytes));
+    double single_copy_ns(std::uint64_t bytes) const {
+        return messages().single_copy_ns(bytes, Source::settled, copy_rates(bytes));
     }
-    Link at(topo::Distance distance) const; ///< Returns the link between ranks that are nearer.
-    /// Returns a link like this one between ranks at that distance.
-    Link like_this(const Facts& facts, topo::Distance distance, Rank sharers) const;
-    /// Returns how many ranks share a host with the rank of of_rank(), else with any of a host with
-    /// most ranks, itself among them; 1 if the link knows of no hosts.
-    Rank ranks_on_host() const;
-    /// Returns how far the nearer neighbour of each rank is, if ranks have at most one neighbour on
-    /// another host.
-    topo::Distance nearer_neighbour() const;
-    /// Returns to_all_ns() from a rank of a host that has `on_host` ranks.
-    template <typename NsOf>
-    double from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const;
-    std::size_t level_of(std::uint64_t ranks, bool aligned) const;
-    Link at_level_of(std::uint64_t ranks, bool aligned) const {
-        return at_level(level_of(ranks, aligned));
-    }
-    Link at_level(std::size_t level) const;
-    template <typename Price>
-    friend class LevelPrices;
-    /// Calls visit(const Link&, double ranks) for each level of `count` ranks, from the innermost
-    /// on.
-    template <typename Visit>
-    void for_each_level(Rank count, Visit visit) const;
     /// Returns how long one rank's copy occupies the way out of another's memory, or into it. In a
     /// cooperative copy it is a half, as the other rank copies the rest the other way.
     double taken_by_one_ns(std::uint64_t bytes) const {
-        return messages_.contended_ns(bytes, 1) / (messages_.copied_by_both(bytes) ? 2 : 1);
+        return messages().contended_ns(bytes, 1) / (messages().copied_by_both(bytes) ? 2 : 1);
     }
-    double both_ends_ns(std::uint64_t bytes, price::Source source) const;
-    double rendezvous_ns(std::uint64_t bytes, price::Source source, bool by_both) const;
+    /// Returns a link like this one between ranks at another distance. REQUIRES: levels_ knows
+    /// something.
+    Link at(topo::Distance distance, Rank sharers = 1) const;
+    Link on_host() const { return at(levels_.placement().widest_on_host()); }
+    Link at_level(std::size_t level) const {
+        return level < levels_.count() ? at(levels_.distance(level)) : *this;
+    }
+    /// Returns to_all_ns() from a rank of a host that has `on_host` ranks.
+    template <typename NsOf>
+    double from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const;
+    double both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const;
 
     const cost::Profile& profile_;
-    price::Messages messages_;
+    MessageTimes times_;
+    std::optional<MessageWork> work_; ///< Of at_work(), if it is that.
+    RankLevels levels_;               ///< Of with_levels(), if it is that.
     Rank sharers_;
-    bool has_processor_;                             ///< Each rank has one of its own.
-    std::optional<cost::CacheRates> oversubscribed_; ///< The rates of at_work(), if it is that.
-    const Facts* near_ = nullptr;                    ///< The facts of with_levels(); else null.
-    /// The facts of with_levels() where groups of near ranks are not in order; else null.
-    const Facts* hosts_ = nullptr;
-    Rank on_host_ = 0; ///< How many ranks the host of of_rank() has; 0: it is any rank.
     bool in_exchanges_ = false;
     bool in_segments_ = false;
 };
@@ -341,54 +313,37 @@ class Link {
 template <typename Price>
 class LevelPrices {
   public:
-    /// price_of(const Link&) returns the price by one link. `link` must outlive the object.
+    /// price_of(const Link&) returns the price by one link.
     template <typename PriceOf>
-    LevelPrices(const Link& link, PriceOf price_of) : link_(link) {
-        for (std::size_t level = 0; level <= link.level_count(); ++level) {
+    LevelPrices(const Link& link, PriceOf price_of) : levels_(link.levels()) {
+        for (std::size_t level = 0; level <= link.levels().count(); ++level) {
             prices_[level] = price_of(link.at_level(level));
         }
     }
     /// Returns the price by Link::within(ranks).
-    const Price& within(std::uint64_t ranks) const { return prices_[link_.level_within(ranks)]; }
+    const Price& within(std::uint64_t ranks) const { return prices_[levels_.within(ranks)]; }
     /// Returns the price between two ranks, given by their indexes within the team.
-    const Price& between(Rank a, Rank b) const { return prices_[link_.level_between(a, b)]; }
+    const Price& between(Rank a, Rank b) const { return prices_[levels_.between(a, b)]; }
 
   private:
-    const Link& link_;
+    RankLevels levels_;
     std::array<Price, topo::kDistanceCount> prices_ = {};
 };
 
-template <typename Visit>
-void Link::for_each_level(Rank count, Visit visit) const {
-    const HostLevels& host = near_->shared.levels;
-    Rank before = 1;
-    for (std::size_t i = 0; i < host.count && before < count; ++i) {
-        if (host.level[i].ranks > before) {
-            before = std::min(host.level[i].ranks, count);
-            visit(at(host.level[i].distance), static_cast<double>(before));
-        }
-    }
-    if (before < count) {
-        visit(*this, static_cast<double>(count));
-    }
-}
-
 template <typename NsOf>
 double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
-    if (hosts_ != nullptr && hosts_->placement.hosts_are_contiguous() && count > 1) {
-        const auto hosts = static_cast<Rank>(hosts_->placement.host_count());
-        const Rank far = std::min(hosts, count) - 1;
-        const double near_ns = ns_of(like_this(*hosts_, hosts_->placement.widest_on_host(), 1));
-        return steps * (far * ns_of(*this) + (count - 1 - far) * near_ns) / (count - 1);
+    if (count > 1 && levels_.are_hosts_only() && levels_.placement().hosts_are_contiguous()) {
+        const Rank far = levels_.borders(count);
+        return steps * (far * ns_of(*this) + (count - 1 - far) * ns_of(on_host())) / (count - 1);
     }
-    if (near_ == nullptr || count < 2) {
+    if (count < 2 || !levels_.are_in_order()) {
         return steps * ns_of(*this);
     }
     double sum_ns = 0;
     double groups = count;
-    for_each_level(count, [&](const Link& link, double ranks) {
+    levels_.for_each(count, [&](std::size_t level, double ranks) {
         const double wider = count / ranks;
-        sum_ns += (groups - wider) * ns_of(link);
+        sum_ns += (groups - wider) * ns_of(at_level(level));
         groups = wider;
     });
     return steps * sum_ns / (count - 1);
@@ -397,28 +352,27 @@ double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
 template <typename NsOf>
 double Link::from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const {
     const Rank near = std::min(on_host, count) - 1;
-    const Link in = like_this(*hosts_, hosts_->placement.widest_on_host(), 1);
-    const Link out = like_this(*hosts_, topo::Distance::network, std::min(sharers_, on_host));
-    return steps * (near * ns_of(in) + (count - 1 - near) * ns_of(out)) / (count - 1);
+    const Link out = at(topo::Distance::network, std::min(sharers_, on_host));
+    return steps * (near * ns_of(this->on_host()) + (count - 1 - near) * ns_of(out)) / (count - 1);
 }
 
 /// The most bytes leave the host with most ranks, since all of its ranks share its way out, and the
 /// most messages leave a rank of the host with fewest.
 template <typename NsOf>
 double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
-    if (hosts_ != nullptr && count > 1) {
-        const Rank most = on_host_ > 0 ? on_host_ : hosts_->placement.ranks_per_host_max();
-        const Rank fewest = on_host_ > 0 ? on_host_ : hosts_->placement.ranks_per_host_min();
+    if (count > 1 && levels_.are_hosts_only()) {
+        const Rank most = levels_.ranks_on_host();
+        const Rank fewest = levels_.ranks_on_host_min();
         const double ns = from_host_to_all_ns(most, steps, count, ns_of);
         return fewest == most ? ns : std::max(ns, from_host_to_all_ns(fewest, steps, count, ns_of));
     }
-    if (near_ == nullptr || count < 2) {
+    if (count < 2 || !levels_.are_in_order()) {
         return steps * ns_of(*this);
     }
     double sum_ns = 0;
     double nearer = 1;
-    for_each_level(count, [&](const Link& link, double ranks) {
-        sum_ns += (ranks - nearer) * ns_of(link);
+    levels_.for_each(count, [&](std::size_t level, double ranks) {
+        sum_ns += (ranks - nearer) * ns_of(at_level(level));
         nearer = ranks;
     });
     return steps * sum_ns / (count - 1);
@@ -427,7 +381,7 @@ double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
 template <typename NsOf>
 double Link::rounds_ns(unsigned first, unsigned end, unsigned radix, Partners partners,
                        NsOf ns_of) const {
-    if (near_ == nullptr || first >= end) {
+    if (first >= end || !levels_.are_in_order()) {
         return first < end ? (end - first) * ns_of(*this) : 0;
     }
     std::uint64_t reach = 1;
@@ -465,40 +419,5 @@ Link flat_link(const Facts& facts, Traffic traffic);
 Link host_link(const Facts& facts);
 /// Returns the link between hosts of which one rank each communicates.
 Link leader_link(const Facts& facts);
-
-/// Returns how many levels a tree of this radix has: the smallest d with radix^d >= count.
-unsigned tree_depth(Rank count, unsigned radix);
-/// Returns how many children the root of a k-nomial tree of this radix has.
-unsigned root_children(Rank count, unsigned radix);
-
-/// Returns the length of the segments in which `total` bytes pass best through a chain of `hops`
-/// links, at `fixed_ns` + `per_byte_ns` a byte for each segment and link: a multiple of
-/// `granularity`, at least one cache line long. It minimises
-/// (hops + segments - 1) (fixed + segment per_byte).
-/// REQUIRES: granularity > 0.
-std::uint64_t pipeline_segment(std::uint64_t total, Rank hops, double fixed_ns, double per_byte_ns,
-                               std::uint64_t granularity);
-
-/// Radixes that trees may have.
-inline constexpr unsigned kRadixMin = 2;
-inline constexpr unsigned kRadixMax = 8;
-inline constexpr unsigned kOversubscribedRadixMax = 64;
-
-/// Returns the radix of a tree over `count` members with the least cost_ns(radix), the smallest of
-/// equals. It tries none above `count`: from there on the root sends to all others, whatever the
-/// radix.
-template <typename CostOfRadix>
-unsigned cheapest_radix(Rank count, CostOfRadix cost_ns, unsigned radix_max = kRadixMax) {
-    const auto end = static_cast<unsigned>(std::min<std::int64_t>(radix_max, count));
-    unsigned best = kRadixMin;
-    double best_ns = cost_ns(best);
-    for (unsigned radix = kRadixMin + 1; radix <= end; ++radix) {
-        if (const double ns = cost_ns(radix); ns < best_ns) {
-            best = radix;
-            best_ns = ns;
-        }
-    }
-    return best;
-}
 
 } // namespace ucg::plan

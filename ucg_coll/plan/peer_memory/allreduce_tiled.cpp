@@ -53,7 +53,7 @@ double segment_ns(const Facts& facts, const graph::Request& request, std::uint64
         std::max(tiles.count - 2, 0) * turn_ns(facts.profile, facts.ranks_per_cpu);
     const Link link = host_link(facts);
     const auto phase_ns = [&](const Link& way, Rank sends, Rank takes) {
-        return way.phase_ns(tiles.bytes, price::Source::fresh,
+        return way.phase_ns(tiles.bytes, Source::fresh,
                             {.sends = sends, .takes = takes, .last_sent = sends});
     };
     // The last message goes one of the longest ways.

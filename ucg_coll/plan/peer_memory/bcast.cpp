@@ -84,9 +84,9 @@ double read_allgather_ns(const Facts& facts, const graph::Request& request) {
     // children.
     const double back_ns = facts.ranks_per_cpu > 1 ? 0 : link.message_ns(0); // All turns count.
     // Of two ranks one reads a block and receives the other.
-    const double taken_ns = count == 2 ? link.next_ns(scatter.bytes) : 0;
+    const double taken_ns = count == 2 ? link.gap_to_one_ns(scatter.bytes) : 0;
     const double told_ns =
-        publish_ns(facts, request.bytes) + barrier_tree_radix(link, count) * link.busy_ns(0);
+        publish_ns(facts, request.bytes) + barrier_tree_radix(link, count) * link.gap_ns(0);
     return std::max(there_and_back_ns,
                     after_scatter_ns(count, request.bytes, there_and_back_ns - back_ns + taken_ns,
                                      told_ns, bcast_allgather_ns(facts, request)));

@@ -145,14 +145,14 @@ double gather_ns(const Facts& facts, const graph::Request& request) {
         const double landing_ns =
             static_cast<double>(others(request) * bytes) * landing_per_byte_ns(facts, request);
         return std::max(read_others_ns(facts, Readers::one, bytes), landing_ns) +
-               2 * static_cast<double>(others(request)) * link.take_ns();
+               2 * static_cast<double>(others(request)) * link.take_overhead_ns();
     });
     // The others publish while the root copies its own block, and segments while it reads others.
     const double own_ns = cost::copy_ns(facts.profile.memory, request.bytes);
     const double publish_all_ns = publish_ns(facts, request.bytes);
     const double first_ns = publish_all_ns / static_cast<double>(segments.count());
     return std::max(first_ns + link.message_ns(0), own_ns) + link.message_ns(0) -
-           2 * link.take_ns() + std::max(segments_ns, publish_all_ns - first_ns);
+           2 * link.take_overhead_ns() + std::max(segments_ns, publish_all_ns - first_ns);
 }
 
 graph::Schedule build_gather(const Facts& facts, const graph::Request& request, Rank rank) {

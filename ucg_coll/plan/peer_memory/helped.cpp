@@ -172,7 +172,7 @@ double shared_ns(const Facts& facts, const graph::Request& request, std::uint64_
     const auto each = static_cast<double>(divide_up(parts * units.count, count_of(request)));
     return 2 * link.message_ns(0) +
            link.to_all_ns(std::max(request.rank_count - 2, 0), request.rank_count,
-                          [](const Link& way) { return way.busy_ns(0) + way.take_ns(); }) +
+                          [](const Link& way) { return way.gap_ns(0) + way.take_overhead_ns(); }) +
            each * unit_ns * std::max(1.0, facts.ranks_per_cpu);
 }
 

@@ -58,9 +58,9 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
             combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes);
         // A rank that has no tile to combine tells the root at once.
         const double told_ns = link.message_ns(0) - (tiles.count > 1 ? 0 : combine_ns);
-        return barrier_ns(facts) + combine_ns + std::max(told_ns, link.take_ns()) +
+        return barrier_ns(facts) + combine_ns + std::max(told_ns, link.take_overhead_ns()) +
                link.to_all_ns(operands - 2, request.rank_count,
-                              [](const Link& way) { return way.take_ns(); }) +
+                              [](const Link& way) { return way.take_overhead_ns(); }) +
                read_and_copy_ns(facts, read_ns, bytes - tiles.bytes, request.bytes);
     };
     // The root's vector is always copied to its staging buffer.

@@ -142,7 +142,7 @@ double climb_by_segments_ns(const Facts& facts, const Segments& segments) {
     // The first leader tells one child after the other that it has been read.
     const unsigned children = root_children(static_cast<Rank>(node.cores_per_socket), radix) +
                               root_children(static_cast<Rank>(node.sockets), radix);
-    const double ends_ns = link.message_ns(0) + (std::max(children, 1U) - 1) * link.busy_ns(0) +
+    const double ends_ns = link.message_ns(0) + (std::max(children, 1U) - 1) * link.gap_ns(0) +
                            climb_turns_ns(facts, radix);
     const double climb_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
         return climb_segment_ns(facts, radix, bytes, segments.total_bytes);
@@ -170,7 +170,7 @@ double by_segments_ns(const Facts& facts, const Segments& segments, double read_
     // One segment has to be there before the first can be read.
     return publish_ns(facts, bytes) / static_cast<double>(segments.count()) + signals_ns +
            std::max({read_ns, link.copy_ns(bytes), publish_ns(facts, bytes)}) +
-           static_cast<double>(segments.count() - 1) * link.busy_ns(0);
+           static_cast<double>(segments.count() - 1) * link.gap_ns(0);
 }
 
 } // namespace
@@ -238,7 +238,7 @@ double climb_segment_ns(const Facts& facts, unsigned radix, std::uint64_t bytes,
         for (std::uint64_t span = 1; span < count; span *= radix) {
             const auto children =
                 static_cast<unsigned>(std::min<std::uint64_t>(radix - 1, (count - 1) / span));
-            ns += signals.message_ns(0) + (children - 1) * signals.take_ns() +
+            ns += signals.message_ns(0) + (children - 1) * signals.take_overhead_ns() +
                   read_and_combine_ns(facts, children * price::read_ns(level, 1, bytes),
                                       children + 1, bytes, 2 * vector_bytes);
         }

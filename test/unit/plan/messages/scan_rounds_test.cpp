@@ -20,7 +20,7 @@ TEST_CASE("plan: rounds of a scan take a host's link as soon as ranks reach beyo
     const topo::Placement hosts = topo::Placement::regular(4, kRanksOnHost);
     const Facts facts{hosts, profile(), shared_memory(hosts, profile(), 1 << 20, false)};
     const Link link = flat_link(facts, Traffic::dense);
-    REQUIRE(link.inner_ranks() == kRanksOnHost);
+    REQUIRE(link.levels().inner_ranks() == kRanksOnHost);
     const double fixed_ns = link.sends_before_ns(1, 0);
     const double bytes_ns = link.sends_before_ns(1, kBytes) - fixed_ns;
     REQUIRE(bytes_ns > 0);

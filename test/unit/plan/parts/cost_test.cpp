@@ -48,7 +48,7 @@ TEST_CASE("plan: prices by level are those of the links at each level", "[plan][
     const cost::Profile& profile = cost::default_profile();
     const Facts facts{placement, profile, shared_memory(placement, profile, 1 << 20, false)};
     const Link link = flat_link(facts, Traffic::sparse);
-    REQUIRE(link.level_count() > 1);
+    REQUIRE(link.levels().count() > 1);
     const LevelPrices<double> prices(link, [](const Link& way) { return way.message_ns(4096); });
     for (const std::uint64_t ranks : {1, 2, 3, 4, 8, 9, 16, 32}) {
         CAPTURE(ranks);
@@ -63,13 +63,13 @@ TEST_CASE("plan: siblings in turn cost more where ranks share processors", "[pla
     const topo::Placement placement = topo::Placement::regular(1, 4);
     Facts facts{placement, cost::default_profile()};
     constexpr std::uint64_t kCopiedOnce = 1 << 20;
-    const double rts_fin_ns = flat_link(facts, Traffic::sparse).busy_ns(0);
-    CHECK(flat_link(facts, Traffic::sparse).sends_apart_ns(kCopiedOnce) == rts_fin_ns);
+    const double rts_fin_ns = flat_link(facts, Traffic::sparse).gap_ns(0);
+    CHECK(flat_link(facts, Traffic::sparse).gap_of_sender_ns(kCopiedOnce) == rts_fin_ns);
     facts.ranks_per_cpu = 2;
     const Link shared = flat_link(facts, Traffic::sparse);
-    CHECK(shared.sends_apart_ns(kCopiedOnce) == shared.busy_ns(kCopiedOnce));
-    CHECK(shared.relay_ns(kCopiedOnce, price::Source::settled) ==
-          shared.relay_ns(kCopiedOnce, price::Source::fresh));
+    CHECK(shared.gap_of_sender_ns(kCopiedOnce) == shared.gap_ns(kCopiedOnce));
+    CHECK(shared.relay_gap_ns(kCopiedOnce, Source::settled) ==
+          shared.relay_gap_ns(kCopiedOnce, Source::fresh));
 }
 
 TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][cost]") {
@@ -77,8 +77,8 @@ TEST_CASE("plan: ranks that leave a host together share its way out", "[plan][co
     const Facts facts{placement, cost::default_profile()};
     const Link sparse = flat_link(facts, Traffic::sparse);
     const Link dense = flat_link(facts, Traffic::dense);
-    CHECK(dense.byte_ns() == Approx(10 * sparse.byte_ns()));
-    CHECK(leader_link(facts).byte_ns() == Approx(sparse.byte_ns()));
+    CHECK(dense.gap_per_byte_ns() == Approx(10 * sparse.gap_per_byte_ns()));
+    CHECK(leader_link(facts).gap_per_byte_ns() == Approx(sparse.gap_per_byte_ns()));
     CHECK(host_link(facts).message_ns(8) < sparse.message_ns(8));
 }
 
@@ -99,14 +99,15 @@ TEST_CASE("plan: long messages on a host cost one copy, and more if they were ju
     const double both_ways_ns = 2 * link.message_ns(0);
     CHECK(link.message_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.015 * (1 << 20)));
     // A message that is passed on was received before, so it lies where its reader last had it.
-    CHECK(link.passing_on_ns(1 << 20) == Approx(both_ways_ns + 1000 + 0.023 * (1 << 20)));
-    CHECK(link.passing_on_ns(1 << 19) == link.message_ns(1 << 19));
+    CHECK(link.message_ns(1 << 20, Source::fresh) ==
+          Approx(both_ways_ns + 1000 + 0.023 * (1 << 20)));
+    CHECK(link.message_ns(1 << 19, Source::fresh) == link.message_ns(1 << 19));
     profile.memory.cma.permitted = false;
     CHECK(host_link({placement, profile}).message_ns(1 << 20) > both_ways_ns + 1000);
     const topo::Placement hosts = topo::Placement::regular(2, 1);
     profile.memory.cma.permitted = true;
     const Link network = flat_link({hosts, profile}, Traffic::sparse);
-    CHECK(network.passing_on_ns(1 << 20) == network.message_ns(1 << 20));
+    CHECK(network.message_ns(1 << 20, Source::fresh) == network.message_ns(1 << 20));
 }
 
 TEST_CASE("plan: vectors that do not fit the caches cost more to combine", "[plan][cost]") {
@@ -135,10 +136,10 @@ TEST_CASE("plan: across hosts a root that sends much is as dear as a long path",
         cost::with_network(cost::default_profile(), cost::NetworkKind::one_kernel);
     const topo::Placement hosts = topo::Placement::regular(4, 1);
     const Link network = leader_link({hosts, profile});
-    CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.busy_ns(8)));
+    CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.gap_ns(8)));
     // Towards a root the price is that of the third collective in a row, from a root that of the
     // second.
-    CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * 8 * network.byte_ns()));
+    CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * 8 * network.gap_per_byte_ns()));
     CHECK(network.relays_before_ns(3, 8) == Approx(2 * network.sends_before_ns(3, 8)));
     const topo::Placement one_host = topo::Placement::regular(1, 4);
     CHECK(host_link({one_host, profile}).sends_before_ns(3, 8) == 0);

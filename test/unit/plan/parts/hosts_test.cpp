@@ -96,10 +96,10 @@ TEST_CASE("plan: the last host may have fewer ranks than the others", "[plan][co
     const topo::Placement fewer = on_hosts({16, 16, 5});
     const Facts facts = facts_of(fewer);
     const Link link = flat_link(facts, Traffic::sparse);
-    CHECK(link.has_levels());
+    CHECK(link.levels().are_in_order());
     CHECK(link.within(16).message_ns(8) == host_link(facts).message_ns(8));
     const topo::Placement first = on_hosts({5, 16, 16});
-    CHECK_FALSE(flat_link(facts_of(first), Traffic::sparse).has_levels());
+    CHECK_FALSE(flat_link(facts_of(first), Traffic::sparse).levels().are_in_order());
 }
 
 TEST_CASE("plan: a chain crosses the network once for each further host", "[plan][cost][hosts]") {

@@ -70,7 +70,7 @@ TEST_CASE("plan: in processor time nobody waits, and caches serve all ranks of a
     const Link link = host_link(facts);
     const Link small = link.at_work(facts, 4096);
     CHECK(small.message_ns(8) < link.message_ns(8));
-    CHECK(small.relay_ns(8) == small.message_ns(8));
+    CHECK(small.relay_gap_ns(8) == small.message_ns(8));
     // Two MiB of cache hold the buffer of one rank, and not those of four.
     const Link large = link.at_work(facts, 1 << 20);
     CHECK(large.copy_ns(1 << 20) > 2 * small.copy_ns(1 << 20));
