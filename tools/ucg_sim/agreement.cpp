@@ -124,8 +124,13 @@ double AgreementCell::deviation() const {
     return std::max(ratio(), 1 / ratio()) - 1;
 }
 
-Result<std::vector<AgreementCell>> agreement(const plan::Facts& facts,
+Result<std::vector<AgreementCell>> agreement(const plan::Facts& real,
                                              const std::vector<std::uint64_t>& bytes) {
+    // In a simulation messages that meet on a link pass one after the other, at its full rate.
+    cost::Profile profile = real.profile;
+    profile.links.contention = 1;
+    const plan::Facts facts{real.placement,    profile,      real.shared, real.ranks_per_cpu,
+                            real.reproducible, real.network, real.loaded, real.message_use};
     // Totals are rounded up to whole elements for each rank.
     const std::uint64_t unit =
         kElementBytes * static_cast<std::uint64_t>(facts.placement.rank_count());

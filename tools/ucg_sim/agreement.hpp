@@ -34,7 +34,8 @@ struct AgreementCell {
 
 /// Returns all cells of these ranks. The links between hosts are those of the profile's network.
 /// Rows that need the links between the hosts, or a schedule from a file, are included only where
-/// `facts` has them. Fails where the simulator does.
+/// `facts` has them. Prices are without LinkCosts::contention, which the simulator does not model.
+/// Fails where the simulator does.
 Result<std::vector<AgreementCell>> agreement(const plan::Facts& facts,
                                              const std::vector<std::uint64_t>& bytes);
 

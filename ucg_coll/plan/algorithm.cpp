@@ -35,6 +35,45 @@ static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host
     return levels;
 }
 
+/// Returns whether the ranks go round over the hosts.
+static bool are_in_turn(const topo::Placement& placement) {
+    Rank rank = 0;
+    while (rank < placement.rank_count() &&
+           placement.host(rank) == static_cast<std::uint32_t>(rank) % placement.host_count()) {
+        ++rank;
+    }
+    return rank == placement.rank_count();
+}
+
+/// Returns the most ranks of a host whose partner at `distance` is on another host, if `size` of
+/// the ranks act for all, as a fold has them.
+static Rank most_leaving(const topo::Placement& placement, Rank size, Rank distance) {
+    const Rank pairs = placement.rank_count() - size;
+    const auto host_at = [&](Rank position) {
+        return placement.host(position < pairs ? 2 * position + 1 : position + pairs);
+    };
+    std::vector<Rank> leaving(placement.host_count(), 0);
+    for (Rank position = 0; position < size; ++position) {
+        const std::uint32_t host = host_at(position);
+        leaving[host] += host != host_at(position ^ distance) ? 1 : 0;
+    }
+    return *std::max_element(leaving.begin(), leaving.end());
+}
+
+static HostPattern pattern_of(const topo::Placement& placement) {
+    HostPattern pattern;
+    if (placement.hosts_are_equal_blocks()) {
+        return pattern;
+    }
+    pattern.period = are_in_turn(placement) ? static_cast<Rank>(placement.host_count()) : 0;
+    const auto size =
+        static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(placement.rank_count())));
+    for (std::size_t i = 0; Rank{1} << i < size; ++i) {
+        pattern.leaving[i] = most_leaving(placement, size, Rank{1} << i);
+    }
+    return pattern;
+}
+
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool buffers_mapped,
                            std::uint64_t flag_slot_bytes, bool kernel_copies) {
@@ -48,6 +87,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
                         cost::node_model(profile.memory, placement, fullest),
                         flag_slot_bytes,
                         levels_of(placement, fullest),
+                        pattern_of(placement),
                         kernel_copies};
     const bool one_pair = placement.rank_count() == 2;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {

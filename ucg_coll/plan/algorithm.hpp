@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,15 @@ struct HostLevels {
     std::size_t count = 0;
 };
 
+/// How ranks are spread over hosts that do not have the next ranks each, as many as every other.
+struct HostPattern {
+    /// Rank r is on host r modulo `period`; 0: it is not so.
+    Rank period = 0;
+    /// In an exchange at distance 2^i among all ranks, folded to a power of two
+    /// (messages/fold.hpp): the most ranks of a host whose partner is on another host.
+    std::array<Rank, std::numeric_limits<Rank>::digits> leaving = {};
+};
+
 /// What ranks of a host see of one another's memory, as all ranks of a group have agreed: no rank
 /// of any host has less. Hosts share no memory.
 struct SharedMemory {
@@ -48,6 +58,7 @@ struct SharedMemory {
     /// Most bytes that a rank can share on a flag slot; 0: there are no flag slots.
     std::uint64_t flag_slot_bytes = 0;
     HostLevels levels = {};
+    HostPattern pattern = {};
     /// Can each rank of a host read and write the memory of every other through the kernel? Both
     /// were tried.
     bool kernel_copies = false;

@@ -76,7 +76,7 @@ double allgather_bruck_ns(const Link& link, Rank count, std::uint64_t total,
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t blocks = std::min(distance, ranks - distance);
         const std::uint64_t bytes = std::max(longest, divide_up(total, ranks) * blocks);
-        const Link round = link.rotated_before(4 * distance);
+        const Link round = link.rotated(distance, 4 * distance);
         ns += distance == 1
                   ? round.message_ns(bytes) + round.not_hidden_ns(link.copy_ns(bytes), bytes)
                   : packed_round_ns(round, link.copy_ns(bytes), bytes);

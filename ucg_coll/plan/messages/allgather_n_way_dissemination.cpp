@@ -106,7 +106,9 @@ class Price {
                 std::min<std::int64_t>(distance * rounds.base_of(round), count_);
             const Rank next = round + 1 < rounds.rounds ? rounds.base_of(round + 1) : 1;
             ns += round_ns(distance, end,
-                           link_.rotated_before(static_cast<std::uint64_t>(end * next)));
+                           link_.rotated(static_cast<std::uint64_t>(distance),
+                                         static_cast<std::uint64_t>(end * next),
+                                         static_cast<Rank>((end - 1) / distance)));
             distance = end;
         }
         return ns;
@@ -116,10 +118,8 @@ class Price {
     double round_ns(std::int64_t distance, std::int64_t end, const Link& link) const {
         const auto peers = static_cast<Rank>((end - 1) / distance);
         const auto coming = static_cast<Rank>(end - distance); // Blocks, of all messages together.
-        // Any message of these may have the longest blocks.
         const std::uint64_t bytes =
-            std::min(total_, saturated_multiply(longest_, static_cast<std::uint64_t>(coming)) /
-                                 static_cast<std::uint64_t>(peers));
+            std::max(longest_, bytes_of(coming) / static_cast<std::uint64_t>(peers));
         const bool first = distance == 1;
         const double ns = link.phase_ns(bytes, first ? Source::settled : Source::fresh,
                                         Link::round_of(peers), first ? link_.copy_ns(longest_) : 0,
@@ -129,9 +129,10 @@ class Price {
                (peers > 1 ? link.contention_ns(bytes_of(coming)) : 0);
     }
 
-    /// Returns the most bytes that so many blocks may have together.
+    /// Returns the length of so many blocks, of which one may be the longest.
     std::uint64_t bytes_of(Rank blocks) const {
-        return std::min(total_, saturated_multiply(longest_, static_cast<std::uint64_t>(blocks)));
+        const std::uint64_t mean = divide_up(total_, static_cast<std::uint64_t>(count_));
+        return std::max(saturated_multiply(mean, static_cast<std::uint64_t>(blocks)), longest_);
     }
 
     Link link_;

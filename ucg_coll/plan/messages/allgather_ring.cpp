@@ -13,7 +13,7 @@ using graph::Builder;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
-        facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
+        facts, unshared_link(facts).by_host().with_working_set(2 * all_blocks(request)),
         2 * all_blocks(request), [&](const Link& link) {
             return allgather_ring_ns(link, request.rank_count, longest_block(request));
         });
@@ -68,7 +68,7 @@ double allgather_ring_ns(const Link& link, Rank count, std::uint64_t longest) {
         return step.message_ns(longest, Source::fresh);
     };
     const double way_ns =
-        link.along_ns(1, count, first_ns) + link.along_ns(count - 2, count, further_ns);
+        link.around_ns(1, count, first_ns) + link.around_ns(count - 2, count, further_ns);
     const double load_ns = link.message_ns(longest) + (count - 2) * link.chain_gap_ns(longest);
     return link.not_hidden_ns(link.copy_ns(longest), longest) + std::max(way_ns, load_ns);
 }

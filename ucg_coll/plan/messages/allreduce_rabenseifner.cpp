@@ -31,7 +31,7 @@ double part_ns(const Link& link, Rank count, std::uint64_t bytes, std::uint64_t 
                std::uint64_t vector_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns = size == count ? 0
-                                         : 2 * link.within(2).message_ns(bytes) +
+                                         : 2 * link.of_pairs().message_ns(bytes) +
                                                link.reduce_ns(2, bytes, vector_bytes);
     const Source source = folds(count) ? Source::fresh : Source::settled;
     return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +

@@ -82,7 +82,7 @@ double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64
            link.rounds_ns(
                1, rounds, 2, Link::Partners::aligned,
                [&](const Link& round) { return round.message_ns(bytes, Source::fresh); }) +
-           (folds(count) ? nearest.message_ns(bytes, Source::fresh) : 0);
+           (folds(count) ? link.of_pairs().message_ns(bytes, Source::fresh) : 0);
 }
 
 const Algorithm kAllreduceRecursiveDoubling = {

@@ -19,7 +19,7 @@ constexpr std::array kNeeds = {kCommutative};
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
-        facts, unshared_link(facts), 5 * request.bytes, [&](const Link& link) {
+        facts, unshared_link(facts).by_host(), 5 * request.bytes, [&](const Link& link) {
             return allreduce_ring_ns(link, request.rank_count, request.bytes, operator_of(request));
         });
 }
@@ -59,7 +59,7 @@ double allreduce_ring_ns(const Link& link, Rank count, std::uint64_t bytes, Oper
     // The allgather finds its own block in place.
     const auto step_ns = [&](const Link& step) { return step.message_ns(block, Source::fresh); };
     return reduce_scatter_ring_ns(link, count, block) +
-           std::max(link.along_ns(count - 1, count, step_ns),
+           std::max(link.around_ns(count - 1, count, step_ns),
                     link.message_ns(block, Source::fresh) + (count - 2) * link.chain_gap_ns(block));
 }
 

@@ -136,7 +136,7 @@ double alltoall_bruck_ns(const Link& link, Rank count, std::uint64_t block_bytes
     for (unsigned bit = 0; bit < ceil_log2(ranks); ++bit) {
         const std::uint64_t blocks = count_with_bit(ranks, bit);
         const std::uint64_t bytes = blocks * block_bytes;
-        const Link round = link.rotated_before(std::uint64_t{4} << bit);
+        const Link round = link.rotated(std::uint64_t{1} << bit, std::uint64_t{4} << bit);
         // Several blocks are packed, in runs.
         const std::uint64_t run = std::min(std::uint64_t{1} << bit, blocks);
         ns += blocks == 1 ? round.message_ns(bytes)

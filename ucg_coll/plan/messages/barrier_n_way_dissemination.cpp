@@ -21,9 +21,11 @@ class Price {
         double ns = 0;
         std::uint64_t reach = 1;
         for (unsigned round = 0; round < rounds.rounds; ++round) {
+            const std::uint64_t distance = reach;
             reach *= static_cast<std::uint64_t>(rounds.base_of(round));
             const Rank next = round + 1 < rounds.rounds ? rounds.base_of(round + 1) : 1;
-            const Link link = link_.rotated_before(reach * static_cast<std::uint64_t>(next));
+            const Link link = link_.rotated(distance, reach * static_cast<std::uint64_t>(next),
+                                            rounds.base_of(round) - 1);
             ns += link.message_ns(0) + (rounds.base_of(round) - 2) * link.gap_ns(0);
         }
         return ns;

@@ -59,7 +59,8 @@ class Prices {
         unsigned radix;
 
         TreeMessage message(const TreeChild& child) const {
-            const ToChild& way = to_child.within(static_cast<std::uint64_t>(child.span) * radix);
+            const ToChild& way =
+                to_child.in_tree(static_cast<std::uint64_t>(child.span) * radix, radix);
             return {(child.of_root ? way.of_root : way.of_others).ns(child.before), way.apart_ns};
         }
         std::size_t level(std::int64_t span) const {

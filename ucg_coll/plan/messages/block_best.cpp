@@ -170,8 +170,16 @@ RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_byte
 
 double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
                  RootedPiece piece) {
-    return piece == RootedPiece::linear ? link.root_blocks_ns(count, block_bytes, root)
-                                        : binomial_blocks_ns(link, count, block_bytes, root);
+    return piece == RootedPiece::linear
+               ? link.shared_by(1).root_blocks_ns(count, block_bytes, root)
+               : binomial_blocks_ns(link.in_trees(), count, block_bytes, root);
+}
+
+double rooted_once_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
+                      RootedPiece piece) {
+    return piece == RootedPiece::linear
+               ? link.shared_by(1).root_blocks_once_ns(count, block_bytes, root)
+               : binomial_blocks_once_ns(link.in_trees(), count, block_bytes, root);
 }
 
 void gather(Builder& builder, const Team& team, RootedPiece piece, Rank root, Slice own,

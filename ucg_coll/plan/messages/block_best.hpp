@@ -83,6 +83,9 @@ double reduce_scatter_best_ns(const Link& link, Rank count, std::uint64_t total,
 RootedPiece rooted_choice(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
 double rooted_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
                  RootedPiece piece);
+/// Like rooted_ns(), but for a single call.
+double rooted_once_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root,
+                      RootedPiece piece);
 void gather(graph::Builder& builder, const Team& team, RootedPiece piece, Rank root,
             graph::Slice own, const BlockMap& target);
 /// Returns the time of a gather of blocks that the members have only just combined, the root its

@@ -94,6 +94,8 @@ void scatter_linear(graph::Builder& builder, const Team& team, Rank root, const 
 // all ranks, which may share processors.
 
 double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
+/// Like binomial_blocks_ns(), but for a single call.
+double binomial_blocks_once_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root);
 double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 double linear_blocks_ns(const Facts& facts, const graph::Request& request, Root root);
 

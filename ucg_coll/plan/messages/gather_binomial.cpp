@@ -52,7 +52,8 @@ struct BlockSteps {
     Root root;
 
     TreeMessage message(const TreeChild& child) const {
-        const Link way = link.rotated_before(static_cast<std::uint64_t>(child.span) + 1);
+        const Link way = link.rotated(static_cast<std::uint64_t>(child.span),
+                                      static_cast<std::uint64_t>(child.span) + 1);
         const std::uint64_t bytes = static_cast<std::uint64_t>(child.members) * block_bytes;
         const bool settled = root == Root::sends ? child.of_root : child.is_leaf();
         return {alone_ns(child, way.to_one_of(bytes, settled ? Source::settled : Source::fresh),
@@ -104,19 +105,23 @@ void gather_binomial(Builder& builder, const Team& team, Rank root, Slice own,
     builder.send(team.rank(tree.parent()), collected);
 }
 
-double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
+double binomial_blocks_once_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
     if (count == 1) {
         return link.copy_ns(block_bytes);
     }
     const BlockSteps steps{link, block_bytes, root};
     KnomialPrice price(2, steps);
-    double ns = root == Root::sends ? price.down_ns(count) : price.up_ns(count);
+    return root == Root::sends ? price.down_ns(count) : price.up_ns(count);
+}
+
+double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_bytes, Root root) {
     const auto ranks = static_cast<std::uint64_t>(count);
+    double ns = binomial_blocks_once_ns(link, count, block_bytes, root);
     for (std::uint64_t distance = 1; distance < ranks; distance *= 2) {
         const std::uint64_t bytes = std::min(distance, ranks - distance) * block_bytes;
-        const Link level = link.within(2 * distance);
+        const Link level = link.in_tree(2 * distance);
         ns += root == Root::sends ? level.sends_before_ns(1, bytes)
-                                  : level.receives_before_ns(1, bytes);
+                                  : level.receives_before_ns(link.at_a_time(), bytes);
     }
     // The largest message shares the root's way out with the others, and arrives with the last.
     if (root == Root::sends && link.is_bound_by_way_out(block_bytes)) {
@@ -128,7 +133,7 @@ double binomial_blocks_ns(const Link& link, Rank count, std::uint64_t block_byte
 }
 
 double binomial_blocks_ns(const Facts& facts, const graph::Request& request, Root root) {
-    const Link link = unshared_link(facts);
+    const Link link = flat_link(facts, Traffic::sparse);
     const Rank count = request.rank_count;
     const double span_ns = binomial_blocks_ns(link, count, request.bytes, root);
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * request.bytes;

@@ -86,6 +86,7 @@ struct FromChild {
     double settled_ns;   ///< By itself, from a leaf.
     double fresh_ns;     ///< By itself, from a child that has only just combined it.
     double next_ns;      ///< What it adds to the one before it.
+    double taken_ns;     ///< For how long it keeps the receiver's processor busy.
     double combining_ns; ///< What combining adds to the only message of a level.
     bool overlaps;       ///< Do messages of several children come at the same time?
 };
@@ -94,8 +95,12 @@ class Prices {
   public:
     Prices(const Link& link, Rank count, std::uint64_t bytes)
         : link_(link), count_(count), bytes_(bytes), from_child_(link, [&](const Link& way) {
-              return FromChild{way.message_ns(bytes), way.message_ns(bytes, Source::fresh),
-                               way.gap_ns(bytes), way.combining_ns(bytes, bytes),
+              const double gap_ns = way.gap_ns(bytes);
+              return FromChild{way.message_ns(bytes),
+                               way.message_ns(bytes, Source::fresh),
+                               gap_ns,
+                               way.is_across_hosts() ? way.take_overhead_ns() : gap_ns,
+                               way.combining_ns(bytes, bytes),
                                way.has_plain_messages(bytes)};
           }) {}
 
@@ -103,7 +108,11 @@ class Prices {
         return count_ == 1 ? 0 : KnomialPrice(radix, Steps{*this, radix}).up_ns(count_);
     }
     double ns(unsigned radix) const {
-        return once_ns(radix) + link_.receives_before_ns(link_.far_children(count_, radix), bytes_);
+        const double way_ns =
+            link_.receives_before_ns(link_.far_children(count_, radix) * link_.at_a_time(), bytes_);
+        return once_ns(radix) + (link_.is_across_hosts()
+                                     ? std::max(way_ns, cost::kBeforeAtRoot * at_root_ns(radix))
+                                     : 0);
     }
 
   private:
@@ -112,7 +121,7 @@ class Prices {
         unsigned radix;
 
         const FromChild& way(std::int64_t span) const {
-            return prices.from_child_.within(static_cast<std::uint64_t>(span) * radix);
+            return prices.from_child_.in_tree(static_cast<std::uint64_t>(span) * radix, radix);
         }
         TreeMessage message(const TreeChild& child) const {
             const FromChild& from = way(child.span);
@@ -124,6 +133,18 @@ class Prices {
         }
         static double at_node(Rank /*members*/) { return 0; }
     };
+
+    /// Returns for how long the root takes in and combines what its children send.
+    double at_root_ns(unsigned radix) const {
+        const Steps steps{*this, radix};
+        double ns = 0;
+        for (std::int64_t span = 1; span < count_; span *= radix) {
+            const auto children =
+                static_cast<unsigned>(std::min<std::int64_t>(radix - 1, (count_ - 1) / span));
+            ns += children * steps.way(span).taken_ns + steps.at_level(span, children);
+        }
+        return ns;
+    }
 
     const Link& link_;
     Rank count_;

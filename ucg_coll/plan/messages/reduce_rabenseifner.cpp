@@ -55,7 +55,7 @@ static double shared_ns(const Link& link, Rank count, std::uint64_t bytes,
                         std::uint64_t element_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
     const double fold_ns =
-        size == count ? 0 : link.within(2).message_ns(bytes) + link.reduce_ns(2, bytes);
+        size == count ? 0 : link.of_pairs().message_ns(bytes) + link.reduce_ns(2, bytes);
     const Source source = folds(count) ? Source::fresh : Source::settled;
     return fold_ns + halving_ns(link, size, bytes, element_bytes, source) +
            halving_reduce_ns(link, size, bytes, element_bytes, bytes);
@@ -65,14 +65,17 @@ static double shared_ns(const Link& link, Rank count, std::uint64_t bytes,
 static double gather_ns(const Link& link, Rank count, std::uint64_t bytes,
                         std::uint64_t element_bytes) {
     const Rank size = static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(count)));
-    return doubling_ns(link, size, bytes, element_bytes, Sender::waits, 2 * element_bytes);
+    // Near the root one rank sends at a time, and there the ways lead to other hosts where ranks go
+    // round over them.
+    return doubling_ns(link.levels().are_by_host() ? link : link.shared_by(1), size, bytes,
+                       element_bytes, Sender::waits, 2 * element_bytes);
 }
 
 double reduce_rabenseifner_ns(const Link& link, Rank count, std::uint64_t bytes,
                               std::uint64_t element_bytes) {
-    const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0; // All take part.
-    return (1 + before) * shared_ns(link, count, bytes, element_bytes) +
-           gather_ns(link, count, bytes, element_bytes) + link.receives_before_ns(1, bytes);
+    // The root takes part in all, so that the next begins when it is done.
+    const double calls = link.is_across_hosts() ? 1 + cost::kBeforeAtRoot : 1;
+    return calls * reduce_rabenseifner_once_ns(link, count, bytes, element_bytes);
 }
 
 double reduce_rabenseifner_once_ns(const Link& link, Rank count, std::uint64_t bytes,

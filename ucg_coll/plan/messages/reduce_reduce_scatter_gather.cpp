@@ -66,7 +66,7 @@ static double own_copy_ns(const Link& link, Rank count, std::uint64_t block, Roo
 }
 
 double gather_combined_ns(const Link& link, Rank count, std::uint64_t block, RootedPiece piece) {
-    return rooted_ns(link, count, block, Root::receives, piece) +
+    return rooted_once_ns(link, count, block, Root::receives, piece) +
            link.message_ns(block, Source::fresh, Sender::waits) -
            link.message_ns(block, Sender::waits) - own_copy_ns(link, count, block, piece);
 }
@@ -74,13 +74,13 @@ double gather_combined_ns(const Link& link, Rank count, std::uint64_t block, Roo
 double reduce_scatter_gather_ns(const Link& link, Rank count, std::uint64_t bytes, Operator op,
                                 const ReduceBlockChoices& choices) {
     const std::uint64_t block = longest_cut(count, bytes, op);
-    // All members take part in the reduce-scatters of the collectives before.
-    const double before = link.is_across_hosts() ? cost::kBeforeAtRoot : 0;
+    // The root takes part in all, so that the next begins when it is done.
+    const double calls = link.is_across_hosts() ? 1 + cost::kBeforeAtRoot : 1;
     // Members other than the root have blocks to gather only if the vector is long enough.
     const double gather_ns =
         bytes > block ? gather_combined_ns(link, count, block, choices.gather) : 0;
-    return (1 + before) * reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) +
-           gather_ns;
+    return calls *
+           (reduce_scatter_ns(link, count, bytes, block, choices.reduce_scatter) + gather_ns);
 }
 
 const Algorithm kReduceReduceScatterGather = {

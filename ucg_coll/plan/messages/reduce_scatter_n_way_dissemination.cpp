@@ -159,7 +159,9 @@ class Price {
             // They run from the last to the first.
             const Rank next = i + 1 < rounds.rounds ? rounds.base_of(i + 1) : 1;
             ns += round_ns({distance, end},
-                           link_.rotated_before(static_cast<std::uint64_t>(end * next)),
+                           link_.rotated(static_cast<std::uint64_t>(distance),
+                                         static_cast<std::uint64_t>(end * next),
+                                         static_cast<Rank>((end - 1) / distance)),
                            i + 1 == rounds.rounds);
             distance = end;
         }

@@ -50,7 +50,7 @@ double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t
     }
     double ns = 0;
     if (folds(count)) {
-        const Link pair = link.within(2);
+        const Link pair = link.of_pairs();
         ns += pair.message_ns(total) + pair.combining_ns(total, total) + pair.message_ns(longest);
     }
     std::uint64_t bytes = total;

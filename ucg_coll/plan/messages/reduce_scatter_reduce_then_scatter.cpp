@@ -38,13 +38,12 @@ struct Way {
     Link scatters;
     ReduceThenScatter choices;
 
-    /// The reduction is that of a single call, since all ranks wait for the scatter, which is
-    /// priced for two calls, a little too high.
+    /// Both are priced for a single call, since all ranks wait for the scatter.
     double span_ns(const graph::Request& request) const {
         return reduce_ns(reduces, request.rank_count, all_blocks(request), choices) +
                reduces.queue_ns() +
-               rooted_ns(scatters, request.rank_count, longest_block(request), Root::sends,
-                         choices.scatter);
+               rooted_once_ns(scatters, request.rank_count, longest_block(request), Root::sends,
+                              choices.scatter);
     }
 };
 
@@ -123,7 +122,7 @@ ReduceThenScatter reduce_then_scatter_choice(const Link& link, Rank count, std::
 double reduce_then_scatter_ns(const Link& link, Rank count, std::uint64_t total,
                               std::uint64_t longest, const ReduceThenScatter& choices) {
     return reduce_ns(link, count, total, choices) +
-           rooted_ns(link, count, longest, Root::sends, choices.scatter);
+           rooted_once_ns(link, count, longest, Root::sends, choices.scatter);
 }
 
 void reduce_then_scatter(Builder& builder, const Team& team, const ReduceThenScatter& choices,

@@ -17,7 +17,7 @@ using graph::Slice;
 
 double cost_ns(const Facts& facts, const graph::Request& request) {
     return oversubscribed_exchange_ns(
-        facts, unshared_link(facts).with_working_set(2 * all_blocks(request)),
+        facts, unshared_link(facts).by_host().with_working_set(2 * all_blocks(request)),
         3 * all_blocks(request), [&](const Link& link) {
             return reduce_scatter_ring_ns(link, request.rank_count, longest_block(request));
         });
@@ -81,7 +81,7 @@ double reduce_scatter_ring_ns(const Link& link, Rank count, std::uint64_t longes
     const double combining_ns = link.combining_ns(longest, vector_bytes);
     const double load_ns = link.message_ns(longest) + combining_ns +
                            (count - 2) * link.chain_gap_ns(longest, combining_ns);
-    return std::max(link.along_ns(count - 1, count, step_ns), load_ns);
+    return std::max(link.around_ns(count - 1, count, step_ns), load_ns);
 }
 
 constexpr Algorithm kReduceScatterRing = {

@@ -12,13 +12,12 @@ namespace ucg::plan {
 /// carries the bytes of fewer messages: over short distances only some of its ranks send to other
 /// hosts.
 inline double rounds_before_ns(const Link& link, unsigned rounds, std::uint64_t bytes) {
-    double across = 0;
+    double ns = 0;
     for (unsigned round = 0; round < rounds; ++round) {
-        across += std::min(1.0, static_cast<double>(std::uint64_t{1} << round) /
-                                    link.levels().inner_ranks());
+        const Link way = link.rotated(std::uint64_t{1} << round);
+        ns += way.sends_before_ns(1, bytes);
     }
-    const double fixed_ns = link.sends_before_ns(1, 0);
-    return rounds * fixed_ns + across * (link.sends_before_ns(1, bytes) - fixed_ns);
+    return ns;
 }
 
 /// Returns the time of `rounds` messages on the way up, each round's after that of the one before.
@@ -31,7 +30,8 @@ inline double rounds_up_ns(const Facts& facts, const Link& link, unsigned rounds
     double sum_ns = 0;
     for (unsigned round = 0; round < rounds; ++round) {
         const bool far = rounds - round <= borders;
-        const Link way = far ? link.rotated_before(std::uint64_t{4} << round) : link.within_group();
+        const Link way = far ? link.rotated(std::uint64_t{1} << round, std::uint64_t{4} << round)
+                             : link.within_group();
         sum_ns += round == 0 ? way.message_ns(bytes, rounds == 1 ? only : Sender::busy)
                              : way.message_ns(bytes, Source::fresh);
     }
@@ -47,8 +47,12 @@ template <typename CombineNs>
 double scan_rounds_ns(const Facts& facts, const Link& link, Rank count, std::uint64_t bytes,
                       Sender only, CombineNs combine_ns) {
     const unsigned rounds = tree_depth(count, 2);
-    double span_ns =
-        rounds_up_ns(facts, link, rounds, bytes, only) + rounds_before_ns(link, rounds, bytes);
+    const double up_ns = rounds_up_ns(facts, link, rounds, bytes, only);
+    // Of two scans in a row most ranks have the first one a round earlier, and what comes in the
+    // last round of the second is there by then.
+    const unsigned full = tree_depth(count + 1, 2) - 1; // In as many all ranks have a partner.
+    const double again_ns = link.is_across_hosts() && full > 2 ? up_ns * (full - 2) / rounds : 0;
+    double span_ns = up_ns + std::max(rounds_before_ns(link, rounds, bytes), again_ns);
     for (unsigned round = 0; round < rounds; ++round) {
         span_ns += combine_ns(link, round);
     }

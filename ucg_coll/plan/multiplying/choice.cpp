@@ -432,9 +432,10 @@ double sum_of_phases_ns(const Link& link, const MultiplyingSchedule& schedule,
     bool aligned = true; // While all phases so far are factors, partners are.
     for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
         const Phase& phase = schedule.phases[i];
-        aligned = aligned && phase.kind == PhaseKind::factor;
+        aligned = (aligned && phase.kind == PhaseKind::factor) || link.levels().are_hosts_only();
         product *= aligned ? static_cast<std::uint64_t>(phase.base) : 1;
-        const Link level = aligned ? link.within(product) : link;
+        const Link level =
+            aligned ? link.within(product, static_cast<std::uint64_t>(phase.base)) : link;
         ns += Prices(level, bytes).ns(phase, i == 0);
     }
     return ns;
@@ -452,13 +453,12 @@ double allreduce_recursive_multiplying_ns(const Link& link, const MultiplyingSch
 double allreduce_recursive_multiplying_ns(const Link& link, Rank count, std::uint64_t bytes) {
     if (count > 1 && is_priced_by_rank(link, count, bytes)) {
         const PricedChoice best = cheapest_of_small(link, count, bytes);
-        return link.levels().are_in_order() ? sum_of_phases_ns(link, best.schedule, bytes)
-                                            : best.ns;
+        return link.levels().count() > 0 ? sum_of_phases_ns(link, best.schedule, bytes) : best.ns;
     }
     const Choice choice = cheapest_of_many(link, count, bytes);
     // The search priced all phases as if they went as far as any.
-    return link.levels().are_in_order() ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
-                                        : choice.ns;
+    return link.levels().count() > 0 ? sum_of_phases_ns(link, schedule_of(choice, count), bytes)
+                                     : choice.ns;
 }
 
 MultiplyingSchedule allreduce_recursive_multiplying_schedule(const Link& link, Rank count,

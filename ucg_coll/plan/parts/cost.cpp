@@ -67,10 +67,32 @@ Link Link::of_rank(Rank rank) const {
     return link;
 }
 
+Link Link::shared_by(Rank sharers) const {
+    if (sharers >= sharers_ || levels_.count() == 0) {
+        return *this;
+    }
+    Link link = at(topo::Distance::network, sharers);
+    link.levels_ = levels_;
+    return link;
+}
+
+Link Link::by_host() const {
+    Link link = *this;
+    link.levels_ = levels_.by_host();
+    return link;
+}
+
 unsigned Link::far_children(Rank count, unsigned radix) const {
-    const unsigned all = root_children(count, radix);
-    const Rank on_host = levels_.are_in_order() ? levels_.ranks_on_host() : 1;
-    return on_host < count ? all - root_children(on_host, radix) : all;
+    if (!is_across_hosts() || levels_.count() == 0) {
+        return is_across_hosts() ? root_children(count, radix) : 0;
+    }
+    unsigned far = 0;
+    for (std::int64_t span = 1; span < count; span *= radix) {
+        for (std::int64_t child = span; child < count && child < span * radix; child += span) {
+            far += levels_.between(0, static_cast<Rank>(child)) == levels_.count() ? 1 : 0;
+        }
+    }
+    return far;
 }
 
 /// With single copies, every rank copies its own block, the root helps once its own is copied, and
@@ -88,7 +110,22 @@ double Link::both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const {
            std::max({longest_ns, all_ns / count, contended_ns});
 }
 
-double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
+double Link::root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root root) const {
+    if (count == 1 || !is_across_hosts()) {
+        return 0;
+    }
+    const Rank near = std::min(levels_.ranks_on_host(), count) - 1;
+    const Rank far = count - 1 - near;
+    if (root == Root::sends) {
+        return sends_before_ns(far, block_bytes);
+    }
+    const double near_ns = near > 0 ? near * on_host().gap_ns(block_bytes) : 0;
+    return std::max(receives_before_ns(far, block_bytes),
+                    cost::kBeforeAtRoot *
+                        (far * take_overhead_ns() + near_ns + copy_ns(block_bytes)));
+}
+
+double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root root) const {
     if (count == 1) {
         return copy_ns(block_bytes);
     }
@@ -101,15 +138,14 @@ double Link::root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) co
     const bool sends_rts = copied_once && root == Root::sends;
     const bool copies = copied_once && root == Root::receives;
     const Rank on_host = std::min(levels_.ranks_on_host(), count - 1);
-    const double before_ns = root == Root::sends ? sends_before_ns(count - on_host, block_bytes)
-                                                 : receives_before_ns(count - on_host, block_bytes);
+
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * block_bytes;
     const auto each_ns = [&](const Link& link) {
         return copies ? link.messages().single_copy_ns(block_bytes, Source::settled,
                                                        rates(price::touched_by_copy(all_bytes)))
                       : link.gap_ns(sends_rts ? 0 : block_bytes);
     };
-    const double own_ns = not_hidden_ns(copy_ns(block_bytes), block_bytes) + before_ns;
+    const double own_ns = not_hidden_ns(copy_ns(block_bytes), block_bytes);
     const double all_ns = to_all_ns(count - 2, count, each_ns);
     if (root == Root::sends) {
         const double taken_ns =
@@ -156,9 +192,11 @@ ToOneOf Link::to_one_of(std::uint64_t bytes, Source source) const {
 }
 
 double Link::queue_ns() const {
-    return is_across_hosts()
-               ? messages().model().gap_ns - profile_.level(topo::Distance::network).gap_ns
-               : 0;
+    // If they wait longer than a message takes, each round has been charged for it.
+    return is_across_hosts() ? std::min(messages().model().gap_ns -
+                                            profile_.level(topo::Distance::network).gap_ns,
+                                        messages().message_ns(0))
+                             : 0;
 }
 
 double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& phase, double own_ns,
@@ -183,10 +221,12 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
     const double last_ns =
         cost::last_arrival_ns(terms, static_cast<std::uint32_t>(phase.last_sent)) +
         (phase.last_takes - 1) * terms.take_ns;
+    const double way_ns = sharers_ > 1 ? phase.sends * gap_ns(bytes) : 0;
     const price::MessagePrice out = messages().price(bytes, source);
     const price::MessagePrice taken = in == nullptr ? out : in->messages().price(bytes, source);
-    return std::max(last_ns, phase.sends * (out.terms.issue_ns + out.fill_ns) +
-                                 phase.takes * (taken.terms.take_ns + taken.drain_ns) + own_ns);
+    return std::max({last_ns, way_ns,
+                     phase.sends * (out.terms.issue_ns + out.fill_ns) +
+                         phase.takes * (taken.terms.take_ns + taken.drain_ns) + own_ns});
 }
 
 double Link::relay_gap_ns(std::uint64_t bytes, Source source) const {
@@ -221,10 +261,11 @@ double Link::contention_ns(std::uint64_t bytes) const {
 
 double Link::receives_before_ns(double messages, std::uint64_t bytes) const {
     // The root is one rank, however many of its host send.
-    const double alone_ns = profile_.level(topo::Distance::network).gap_per_byte_ns;
-    return is_across_hosts()
-               ? cost::kBeforeAtRoot * messages * static_cast<double>(bytes) * alone_ns
-               : 0;
+    const cost::LogGp& alone = profile_.level(topo::Distance::network);
+    return is_across_hosts() ? cost::kBeforeAtRoot * messages *
+                                   (std::max(alone.overhead_ns, alone.gap_ns) +
+                                    static_cast<double>(bytes) * alone.gap_per_byte_ns)
+                             : 0;
 }
 
 double Link::reduce_ns(unsigned operands, std::uint64_t bytes, std::uint64_t vector_bytes) const {

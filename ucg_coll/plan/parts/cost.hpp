@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "ucg_coll/plan/parts/message_times.hpp"
@@ -77,26 +78,50 @@ class Link {
     Link with_levels(const Facts& facts) const;
     /// Returns the link for messages from or to that rank alone.
     Link of_rank(Rank rank) const;
+    /// Returns the link for a ring of all ranks in the order of their hosts.
+    Link by_host() const;
 
     // Links of a part of the team, and prices over all of it.
 
     const RankLevels& levels() const { return levels_; }
-    /// Returns the link within each group of `ranks` consecutive ranks that begins at a multiple of
-    /// `ranks`.
-    Link within(std::uint64_t ranks) const { return at_level(levels_.within(ranks)); }
+    /// Returns the link of a round of an exchange: RankLevels::aligned().
+    Link within(std::uint64_t ranks, std::uint64_t radix = 2) const {
+        return on(levels_.aligned(ranks, radix));
+    }
+    /// Returns the link of a round in which all partners are equally far apart:
+    /// RankLevels::rotated().
+    Link rotated(std::uint64_t distance,
+                 std::uint64_t next_reach = std::numeric_limits<std::uint64_t>::max(),
+                 Rank peers = 1) const {
+        return on(levels_.rotated(distance, next_reach, peers));
+    }
+    /// Returns the link from roots of trees to their children: RankLevels::in_tree().
+    Link in_tree(std::uint64_t ranks) const { return at_level(levels_.in_tree(ranks, 2)); }
+    /// Returns a link for so many ranks that use the way out of a host at the same time, if they
+    /// are less than the ranks that use this one.
+    Link shared_by(Rank sharers) const;
+    /// Returns the link for trees: where the ranks of a host follow one another, one of them sends
+    /// to other hosts at a time.
+    Link in_trees() const { return levels_.are_by_host() ? shared_by(1) : *this; }
+    /// Returns the link between a rank and the next one, with which it makes a pair.
+    Link of_pairs() const { return levels_.are_hosts_only() ? rotated(1, 2) : within(2); }
     /// Returns the link between ranks that are closer than the farthest: RankLevels::inner_ranks().
-    Link within_group() const { return within(static_cast<std::uint64_t>(levels_.inner_ranks())); }
-    /// Returns the link of a round in which all partners are equally many ranks apart, wherever
-    /// groups begin, if the next round reaches `next_reach` ranks. On a path through the rounds
-    /// that together reach no more ranks than a group has, at most one message leaves the group;
-    /// the last of these rounds, in which it costs most, is charged for it.
-    Link rotated_before(std::uint64_t next_reach) const {
-        return at_level(levels_.within(next_reach, false));
+    Link within_group() const {
+        return at_level(levels_.in_tree(static_cast<std::uint64_t>(levels_.inner_ranks()), 1));
     }
     /// Returns the time of `steps` messages along the ways from each of `count` ranks to the next:
     /// `steps` times the mean over these ways, of which each takes ns_of(const Link&).
     template <typename NsOf>
     double along_ns(double steps, Rank count, NsOf ns_of) const;
+    /// Like along_ns(), but for `steps` of `count` - 1 steps around the ring that `count` ranks
+    /// make, from where it takes longest: only one of the ring's ways, one of the nearest, is not
+    /// taken.
+    template <typename NsOf>
+    double around_ns(double steps, Rank count, NsOf ns_of) const {
+        const double nearest_ns = ns_of(levels_.count() > 0 ? at_level(0) : *this);
+        return along_ns(steps, count, ns_of) +
+               (count > 2 ? steps * (ns_of(*this) - nearest_ns) / (count - 1) : 0);
+    }
     /// Like along_ns(), but for the ways from one rank to each of the `count` - 1 others: from the
     /// rank of of_rank(), else from the one for which it takes longest.
     template <typename NsOf>
@@ -110,13 +135,19 @@ class Link {
     template <typename NsOf>
     double rounds_ns(unsigned first, unsigned end, unsigned radix, Partners partners,
                      NsOf ns_of) const;
-    /// Returns how many of the messages of a k-nomial tree's root go to other hosts; all of them if
-    /// all ranks are on one host, or without levels.
+    /// Returns how many of the messages of a k-nomial tree's root go to other hosts.
     unsigned far_children(Rank count, unsigned radix) const;
     /// Returns the time of a linear gather or scatter: the root has a message from or to each of
     /// `count` - 1 others, and copies a block of its own.
-    double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const;
+    double root_blocks_ns(Rank count, std::uint64_t block_bytes, Root root) const {
+        return root_blocks_once_ns(count, block_bytes, root) +
+               root_blocks_before_ns(count, block_bytes, root);
+    }
+    /// Returns the part of it that a single one takes.
+    double root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root root) const;
 
+    /// Returns how many ranks use the same way out of a host at the same time.
+    Rank at_a_time() const { return sharers_; }
     bool is_across_hosts() const { return messages().across_hosts(); }
     /// Returns whether each message takes its own way, as in LogGP. Otherwise messages are copied
     /// once, one after the other, or are priced in processor time.
@@ -140,8 +171,12 @@ class Link {
 
     /// Returns the time from the start of sending to the end of receiving.
     double message_ns(std::uint64_t bytes, Source source, Sender sender = Sender::busy) const {
-        return work_ ? work_->message_ns(messages(), bytes, source)
-                     : times_.message_ns(bytes, source, sender);
+        if (work_) {
+            return work_->message_ns(messages(), bytes, source);
+        }
+        // The way out may take longer for all that share it than a message takes.
+        const double ns = times_.message_ns(bytes, source, sender);
+        return sharers_ > 1 ? std::max(ns, gap_ns(bytes)) : ns;
     }
     double message_ns(std::uint64_t bytes, Sender sender = Sender::busy) const {
         return message_ns(bytes, Source::settled, sender);
@@ -294,9 +329,15 @@ class Link {
     Link at_level(std::size_t level) const {
         return level < levels_.count() ? at(levels_.distance(level)) : *this;
     }
+    Link on(const RankLevels::Way& way) const {
+        const bool all_leave = way.level < levels_.count() || way.leaving >= sharers_;
+        return all_leave ? at_level(way.level) : at(topo::Distance::network, way.leaving);
+    }
     /// Returns to_all_ns() from a rank of a host that has `on_host` ranks.
     template <typename NsOf>
     double from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const;
+    /// Returns what the root has to do for those before in a row.
+    double root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     double both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const;
 
     const cost::Profile& profile_;
@@ -320,8 +361,10 @@ class LevelPrices {
             prices_[level] = price_of(link.at_level(level));
         }
     }
-    /// Returns the price by Link::within(ranks).
-    const Price& within(std::uint64_t ranks) const { return prices_[levels_.within(ranks)]; }
+    /// Returns the price from roots of trees to their children: RankLevels::in_tree().
+    const Price& in_tree(std::uint64_t ranks, std::uint64_t radix) const {
+        return prices_[levels_.in_tree(ranks, radix)];
+    }
     /// Returns the price between two ranks, given by their indexes within the team.
     const Price& between(Rank a, Rank b) const { return prices_[levels_.between(a, b)]; }
 
@@ -332,9 +375,10 @@ class LevelPrices {
 
 template <typename NsOf>
 double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
-    if (count > 1 && levels_.are_hosts_only() && levels_.placement().hosts_are_contiguous()) {
-        const Rank far = levels_.borders(count);
-        return steps * (far * ns_of(*this) + (count - 1 - far) * ns_of(on_host())) / (count - 1);
+    if (count > 1 && levels_.are_hosts_only()) {
+        const Rank far = levels_.are_by_host() ? levels_.borders(count) : count - 1;
+        const double far_ns = ns_of(at(topo::Distance::network)); // One after the other.
+        return steps * (far * far_ns + (count - 1 - far) * ns_of(on_host())) / (count - 1);
     }
     if (count < 2 || !levels_.are_in_order()) {
         return steps * ns_of(*this);
@@ -381,16 +425,16 @@ double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
 template <typename NsOf>
 double Link::rounds_ns(unsigned first, unsigned end, unsigned radix, Partners partners,
                        NsOf ns_of) const {
-    if (first >= end || !levels_.are_in_order()) {
+    if (first >= end || levels_.count() == 0) {
         return first < end ? (end - first) * ns_of(*this) : 0;
     }
-    std::uint64_t reach = 1;
+    std::uint64_t distance = 1;
     double sum_ns = 0;
-    for (unsigned round = 0; round < end; ++round) {
-        reach *= radix;
+    for (unsigned round = 0; round < end; ++round, distance *= radix) {
         if (round >= first) {
-            sum_ns += ns_of(partners == Partners::rotated ? rotated_before(reach * radix)
-                                                          : within(reach));
+            const std::uint64_t reach = distance * radix;
+            sum_ns += ns_of(partners == Partners::rotated ? rotated(distance, reach * radix)
+                                                          : within(reach, radix));
         }
     }
     return sum_ns;

@@ -10,9 +10,9 @@ double MessageTimes::message_ns(std::uint64_t bytes, Source source, Sender sende
     }
     // The sender sends an RTS, the receiver copies the message, alone or together with the sender,
     // and sends a FIN.
-    const price::MessagePrice price = messages_.price(bytes, source);
-    const bool by_both = sender == Sender::waits && price.by_both;
-    return messages_.rts_fin_ns() + (by_both ? price.half_ns : price.copy_ns);
+    const bool by_both = sender == Sender::waits && messages_.copied_by_both(bytes);
+    return messages_.rts_fin_ns() + (by_both ? messages_.price(bytes, source).half_ns
+                                             : messages_.single_copy_ns(bytes, source));
 }
 
 double MessageTimes::gap_ns(std::uint64_t bytes) const {

@@ -1,5 +1,8 @@
 #include "ucg_coll/plan/parts/rank_levels.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace ucg::plan {
 
 RankLevels::RankLevels(const Facts& facts) {
@@ -8,8 +11,17 @@ RankLevels::RankLevels(const Facts& facts) {
     in_order_ = facts.shared.sockets_are_contiguous && placement.hosts_are_equal_blocks();
     const bool differ = facts.shared.levels.count + (several_hosts ? 1 : 0) > 1;
     facts_ = differ && (in_order_ || several_hosts) ? &facts : nullptr;
+    by_host_ = placement.hosts_are_contiguous();
     on_host_most_ = placement.ranks_per_host_max();
     on_host_fewest_ = placement.ranks_per_host_min();
+}
+
+RankLevels RankLevels::by_host() const {
+    RankLevels levels = *this;
+    levels.by_host_ = true;
+    levels.in_order_ = in_order_ || (on_host_most_ == on_host_fewest_ && facts_ != nullptr &&
+                                     facts_->shared.sockets_are_contiguous);
+    return levels;
 }
 
 RankLevels RankLevels::of_rank(Rank rank) const {
@@ -21,7 +33,7 @@ RankLevels RankLevels::of_rank(Rank rank) const {
     return levels;
 }
 
-std::size_t RankLevels::within(std::uint64_t ranks, bool aligned) const {
+std::size_t RankLevels::level_of(std::uint64_t ranks, bool aligned) const {
     for (std::size_t level = 0; level < count(); ++level) {
         const auto size = static_cast<std::uint64_t>(host_level(level).ranks);
         if (size >= ranks && (!aligned || size % ranks == 0)) {
@@ -31,9 +43,53 @@ std::size_t RankLevels::within(std::uint64_t ranks, bool aligned) const {
     return count();
 }
 
+std::size_t RankLevels::in_tree(std::uint64_t ranks, std::uint64_t radix) const {
+    const bool on_host = facts_ != nullptr && stride() > 0 && ranks / radix % stride() == 0;
+    return on_host ? level_of(ranks / stride(), true) : count();
+}
+
+RankLevels::Way RankLevels::aligned(std::uint64_t ranks, std::uint64_t radix) const {
+    if (facts_ == nullptr || stride() > 0) {
+        return {in_tree(ranks, radix), on_host_most_};
+    }
+    Rank leaving = 0;
+    for (std::uint64_t distance = std::bit_floor(ranks / radix); distance < ranks; distance *= 2) {
+        leaving = std::max(leaving, facts_->shared.pattern.leaving[std::countr_zero(distance)]);
+    }
+    return {leaving == 0 ? count() - 1 : count(), leaving};
+}
+
+/// Returns how many ranks of a host send to another at a time, on average over the messages to
+/// `peers` ranks at multiples of `distance`, where the ranks of hosts follow one another.
+Rank RankLevels::crossing(std::uint64_t distance, Rank peers) const {
+    const auto most = static_cast<std::uint64_t>(on_host_most_);
+    std::uint64_t sum = 0;
+    for (Rank hop = 1; hop <= peers; ++hop) {
+        sum += std::min(distance * static_cast<std::uint64_t>(hop), most);
+    }
+    return static_cast<Rank>(divide_up(sum, static_cast<std::uint64_t>(peers)));
+}
+
+RankLevels::Way RankLevels::rotated(std::uint64_t distance, std::uint64_t next_reach,
+                                    Rank peers) const {
+    const bool on_host = facts_ != nullptr && stride() > 0 && distance % stride() == 0 &&
+                         static_cast<std::uint64_t>(placement().rank_count()) % stride() == 0;
+    const auto most = static_cast<std::uint64_t>(on_host_most_);
+    const bool crosses_borders = facts_ != nullptr && by_host_;
+    return {on_host
+                ? level_of(std::min(next_reach / stride(), in_order_ ? next_reach : most), false)
+                : count(),
+            crosses_borders ? crossing(distance, peers) : on_host_most_};
+}
+
 std::size_t RankLevels::between(Rank a, Rank b) const {
+    const auto step = facts_ != nullptr ? static_cast<Rank>(stride()) : 0;
+    if (step == 0 || a % step != b % step) {
+        return count();
+    }
     for (std::size_t level = 0; level < count(); ++level) {
-        if (a / host_level(level).ranks == b / host_level(level).ranks) {
+        const Rank ranks = host_level(level).ranks * step;
+        if (a / ranks == b / ranks) {
             return level;
         }
     }
@@ -48,9 +104,8 @@ Rank RankLevels::inner_ranks() const {
 }
 
 topo::Distance RankLevels::nearer_neighbour() const {
-    const bool near = are_in_order() ? on_host_most_ > 1
-                                     : are_hosts_only() && placement().hosts_are_contiguous() &&
-                                           placement().ranks_per_host_min() > 1;
+    const bool near =
+        are_in_order() ? on_host_most_ > 1 : are_hosts_only() && by_host_ && on_host_fewest_ > 1;
     return near ? placement().widest_on_host() : topo::Distance::network;
 }
 

@@ -14,26 +14,43 @@ class RankLevels {
   public:
     /// Knows nothing: all ranks are as far from one another as any two.
     RankLevels() = default;
-    /// Knows the levels of all ranks, or, if they share a host, of that host. It tells levels apart
-    /// only if the ranks of each group follow one another and groups are of one size; else it knows
-    /// no more than how many ranks each host has. The facts must outlive it.
+    /// Knows the levels of all ranks, or, if they share a host, of that host. Ranks are in order if
+    /// those of each group follow one another and groups are of one size; else what is known is how
+    /// many ranks each host has, and which partners share a host. The facts must outlive it.
     explicit RankLevels(const Facts& facts);
     /// Returns what is known of the ways from and to that rank alone.
     RankLevels of_rank(Rank rank) const;
+    /// Returns what is known of a team of all ranks in the order of their hosts.
+    RankLevels by_host() const;
 
     bool are_in_order() const { return facts_ != nullptr && in_order_; }
     bool are_hosts_only() const { return facts_ != nullptr && !in_order_; }
+    /// Do the ranks of each host follow one another?
+    bool are_by_host() const { return by_host_; }
     const Facts& facts() const { return *facts_; } ///< REQUIRES: something is known.
     const topo::Placement& placement() const { return facts_->placement; }
 
-    /// Returns how many levels of a host are told apart. This is also the number of the level
-    /// beyond: that of any two ranks.
-    std::size_t count() const { return are_in_order() ? facts_->shared.levels.count : 0; }
+    /// Returns how many levels a host has. This is also the number of the level beyond: that of any
+    /// two ranks.
+    std::size_t count() const { return facts_ != nullptr ? facts_->shared.levels.count : 0; }
     topo::Distance distance(std::size_t level) const { return host_level(level).distance; }
-    /// Returns the innermost level whose groups have at least `ranks` ranks. If the groups of
-    /// `ranks` are aligned, the size of the level's groups must also be a multiple of `ranks`, so
-    /// that each lies within one of these.
-    std::size_t within(std::uint64_t ranks, bool aligned = true) const;
+
+    /// What ranks share with their partners.
+    struct Way {
+        std::size_t level;
+        Rank leaving; ///< Most ranks of a host that have a partner on another host, if any has.
+    };
+    /// Returns the way between partners in an exchange, in groups of `ranks` consecutive ranks that
+    /// begin at multiples of `ranks`: they are a multiple of `ranks` / `radix` apart.
+    Way aligned(std::uint64_t ranks, std::uint64_t radix) const;
+    /// Returns the way between partners that are all multiples of `distance` apart, `peers` of
+    /// them, wherever groups begin, if the next round reaches `next_reach` ranks. On a path through
+    /// the rounds that together reach no more ranks than a group has, at most one message leaves
+    /// the group; the last of these rounds, in which it costs most, is charged for it.
+    Way rotated(std::uint64_t distance, std::uint64_t next_reach, Rank peers) const;
+    /// Returns the level of the ways from the root of a tree of `ranks` ranks, and from the roots
+    /// of all trees beside it, to their children, which are multiples of `ranks` / `radix` away.
+    std::size_t in_tree(std::uint64_t ranks, std::uint64_t radix) const;
     /// Returns the innermost level whose group contains both ranks, given by their indexes within
     /// the team.
     std::size_t between(Rank a, Rank b) const;
@@ -72,9 +89,20 @@ class RankLevels {
     const HostLevel& host_level(std::size_t level) const {
         return facts_->shared.levels.level[level];
     }
+    /// Returns after how many ranks the next one of the same host follows: 1 if ranks are in order,
+    /// 0 if that is not the same for all.
+    std::uint64_t stride() const {
+        return in_order_ ? 1 : static_cast<std::uint64_t>(facts_->shared.pattern.period);
+    }
+    /// Returns the innermost level of a host whose groups have at least `ranks` ranks. If the
+    /// groups of `ranks` are aligned, the size of the level's groups must also be a multiple of
+    /// `ranks`, so that each lies within one of these.
+    std::size_t level_of(std::uint64_t ranks, bool aligned) const;
+    Rank crossing(std::uint64_t distance, Rank peers) const;
 
     const Facts* facts_ = nullptr;
     bool in_order_ = false;
+    bool by_host_ = false;
     Rank on_host_most_ = 1;
     Rank on_host_fewest_ = 1;
 };

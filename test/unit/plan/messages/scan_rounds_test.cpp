@@ -21,17 +21,18 @@ TEST_CASE("plan: rounds of a scan take a host's link as soon as ranks reach beyo
     const Facts facts{hosts, profile(), shared_memory(hosts, profile(), 1 << 20, false)};
     const Link link = flat_link(facts, Traffic::dense);
     REQUIRE(link.levels().inner_ranks() == kRanksOnHost);
-    const double fixed_ns = link.sends_before_ns(1, 0);
-    const double bytes_ns = link.sends_before_ns(1, kBytes) - fixed_ns;
-    REQUIRE(bytes_ns > 0);
+    const auto shared_ns = [&](Rank ranks) {
+        return Link(facts, topo::Distance::network, ranks).sends_before_ns(1, kBytes);
+    };
+    REQUIRE(shared_ns(1) < shared_ns(4));
 
     CHECK(rounds_before_ns(link, 0, kBytes) == 0);
     // In the first round one rank of four sends to another host, then two do, then all.
-    CHECK(rounds_before_ns(link, 1, kBytes) == Approx(fixed_ns + 0.25 * bytes_ns));
-    CHECK(rounds_before_ns(link, 2, kBytes) == Approx(2 * fixed_ns + 0.75 * bytes_ns));
-    CHECK(rounds_before_ns(link, 3, kBytes) == Approx(3 * fixed_ns + 1.75 * bytes_ns));
-    CHECK(rounds_before_ns(link, 4, kBytes) == Approx(4 * fixed_ns + 2.75 * bytes_ns));
-    CHECK(rounds_before_ns(link, 4, 0) == Approx(4 * fixed_ns));
+    CHECK(rounds_before_ns(link, 1, kBytes) == Approx(shared_ns(1)));
+    CHECK(rounds_before_ns(link, 2, kBytes) == Approx(shared_ns(1) + shared_ns(2)));
+    CHECK(rounds_before_ns(link, 3, kBytes) == Approx(shared_ns(1) + shared_ns(2) + shared_ns(4)));
+    CHECK(rounds_before_ns(link, 4, kBytes) ==
+          Approx(shared_ns(1) + shared_ns(2) + 2 * shared_ns(4)));
 }
 
 TEST_CASE("plan: rounds of a scan of hosts with a rank each are as many sends", "[plan][cost]") {

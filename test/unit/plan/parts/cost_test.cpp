@@ -52,11 +52,11 @@ TEST_CASE("plan: prices by level are those of the links at each level", "[plan][
     const LevelPrices<double> prices(link, [](const Link& way) { return way.message_ns(4096); });
     for (const std::uint64_t ranks : {1, 2, 3, 4, 8, 9, 16, 32}) {
         CAPTURE(ranks);
-        CHECK(prices.within(ranks) == link.within(ranks).message_ns(4096));
+        CHECK(prices.in_tree(ranks, ranks) == link.within(ranks).message_ns(4096));
     }
-    CHECK(prices.between(0, 15) == prices.within(16));
+    CHECK(prices.between(0, 15) == prices.in_tree(16, 2));
     CHECK(prices.between(15, 16) == link.message_ns(4096));
-    CHECK(prices.between(3, 4) == prices.within(8));
+    CHECK(prices.between(3, 4) == prices.in_tree(8, 2));
 }
 
 TEST_CASE("plan: siblings in turn cost more where ranks share processors", "[plan][cost]") {
@@ -139,7 +139,7 @@ TEST_CASE("plan: across hosts a root that sends much is as dear as a long path",
     CHECK(network.sends_before_ns(3, 8) == Approx(3 * network.gap_ns(8)));
     // Towards a root the price is that of the third collective in a row, from a root that of the
     // second.
-    CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * 8 * network.gap_per_byte_ns()));
+    CHECK(network.receives_before_ns(3, 8) == Approx(2 * 3 * network.gap_ns(8)));
     CHECK(network.relays_before_ns(3, 8) == Approx(2 * network.sends_before_ns(3, 8)));
     const topo::Placement one_host = topo::Placement::regular(1, 4);
     CHECK(host_link({one_host, profile}).sends_before_ns(3, 8) == 0);

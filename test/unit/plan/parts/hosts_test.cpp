@@ -162,4 +162,38 @@ TEST_CASE("plan: two-level blocks are priced by what each host has", "[plan][cos
     CHECK(gather_ns < 2 * price_ns(many, case_of(many, Collective::gather, 32 << 10), "linear"));
 }
 
+TEST_CASE("plan: partners that share a host are near, also where ranks go round the hosts",
+          "[plan][cost][hosts]") {
+    const topo::Placement blocks = topo::Placement::regular(4, 8);
+    const topo::Placement in_turn = round_robin(4, 8);
+    for (const std::uint64_t bytes : {8, 64 << 10}) {
+        CAPTURE(bytes);
+        const Case allreduce = case_of(blocks, Collective::allreduce, bytes);
+        CHECK(price_ns(in_turn, allreduce, "recursive_doubling") ==
+              Approx(price_ns(blocks, allreduce, "recursive_doubling")).epsilon(0.1));
+        // A ring goes from host to host in any case.
+        CHECK(price_ns(in_turn, allreduce, "ring") ==
+              Approx(price_ns(blocks, allreduce, "ring")).epsilon(0.1));
+    }
+}
+
+TEST_CASE("plan: only the rounds in which the ranks of a full host leave it share its link",
+          "[plan][cost][hosts]") {
+    constexpr std::uint64_t kBytes = 64 << 10;
+    const topo::Placement placement = alone_and_together(16, 16);
+    const double dense_ns =
+        Link(facts_of(placement), topo::Distance::network, 16).message_ns(kBytes);
+    const double ns = price_ns(placement, case_of(placement, Collective::allreduce, kBytes),
+                               "recursive_doubling");
+    CHECK(ns > dense_ns);
+    CHECK(ns < 2 * dense_ns); // Of five rounds.
+}
+
+TEST_CASE("plan: a root that gathers has work at each message", "[plan][cost][hosts]") {
+    const topo::Placement placement = topo::Placement::regular(16, 1);
+    const cost::LogGp& network = facts_of(placement).profile.level(topo::Distance::network);
+    CHECK(price_ns(placement, case_of(placement, Collective::gather, 8), "linear") >=
+          15 * std::max(network.overhead_ns, network.gap_ns));
+}
+
 } // namespace ucg::plan::test
