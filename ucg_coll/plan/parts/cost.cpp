@@ -149,9 +149,7 @@ double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root roo
     const double all_ns = to_all_ns(count - 2, count, each_ns);
     if (root == Root::sends) {
         const double taken_ns =
-            sends_rts && times_.has_processor() && count > 2
-                ? messages().rts_fin_ns() + messages().contended_ns(block_bytes, count - 1)
-                : 0;
+            sends_rts && count > 2 ? times_.copied_out_ns(block_bytes, count - 1) : 0;
         return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
     }
     if (!levels_.are_in_order() && !levels_.are_hosts_only()) {
@@ -206,10 +204,7 @@ double Link::phase_ns(std::uint64_t bytes, Source source, const PhaseMessages& p
             message_ns(bytes, source) +
             (std::max(phase.sends, phase.takes) - 1) * relay_gap_ns(bytes, source);
         const double taken_ns =
-            times_.has_processor() && phase.sends > 1
-                ? messages().rts_fin_ns() +
-                      messages().contended_ns(bytes, static_cast<std::uint64_t>(phase.sends))
-                : 0;
+            !work_ && phase.sends > 1 ? times_.copied_out_ns(bytes, phase.sends) : 0;
         // Of several messages those that come late are copied by both ends, which makes up for a
         // part of what each end had to do first.
         const bool makes_up = phase.takes > 1 && !work_;

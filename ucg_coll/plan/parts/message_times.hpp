@@ -2,6 +2,7 @@
 // processors that ranks share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "ucg_coll/plan/algorithm.hpp"
@@ -24,10 +25,12 @@ class MessageTimes {
     /// The facts' profile must outlive it.
     MessageTimes(const Facts& facts, topo::Distance distance, Rank sharers)
         : messages_(facts.profile, distance, surroundings(facts, sharers)),
-          has_processor_(facts.ranks_per_cpu <= 1) {}
-    MessageTimes in_exchanges() const { return {messages_.in_exchanges(), has_processor_}; }
+          has_processor_(facts.ranks_per_cpu <= 1),
+          processors_(static_cast<std::uint64_t>(facts.placement.ranks_per_host_max() /
+                                                 std::max(facts.ranks_per_cpu, 1.0))) {}
+    MessageTimes in_exchanges() const { return with(messages_.in_exchanges()); }
     MessageTimes with_working_set(std::uint64_t bytes) const {
-        return {messages_.with_working_set(bytes), has_processor_};
+        return with(messages_.with_working_set(bytes));
     }
 
     const price::Messages& messages() const { return messages_; }
@@ -39,15 +42,27 @@ class MessageTimes {
     /// receives, and of one that takes each and sends it on.
     double gap_ns(std::uint64_t bytes) const;
     double relay_gap_ns(std::uint64_t bytes, Source source) const;
+    /// Returns in which time `copies` copies out of one rank's memory, each by its receiver, are
+    /// made, as far as they share the way there: as many as there are processors at a time. Where
+    /// ranks take turns, the copies that follow are work of a processor's other ranks.
+    double copied_out_ns(std::uint64_t bytes, Rank copies) const {
+        return messages_.rts_fin_ns() +
+               messages_.contended_ns(bytes,
+                                      std::min(static_cast<std::uint64_t>(copies), processors_));
+    }
     /// Returns how much of a processor's other work the time of a message does not hide.
     double not_hidden_ns(double work_ns, std::uint64_t bytes) const;
 
   private:
-    MessageTimes(const price::Messages& messages, bool has_processor)
-        : messages_(messages), has_processor_(has_processor) {}
+    MessageTimes with(const price::Messages& messages) const {
+        MessageTimes times = *this;
+        times.messages_ = messages;
+        return times;
+    }
 
     price::Messages messages_;
     bool has_processor_;
+    std::uint64_t processors_; ///< Of the host with most ranks, at most one for each.
 };
 
 /// The work of messages, in the time of a processor on which ranks take turns. No rank waits, as

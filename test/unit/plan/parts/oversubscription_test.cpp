@@ -117,4 +117,14 @@ TEST_CASE("plan: schedules of ranks that share processors are right", "[plan][ov
     });
 }
 
+TEST_CASE("plan: a few more ranks than processors scatter no faster than as many",
+          "[plan][oversubscription]") {
+    constexpr std::uint64_t kCopiedOnce = 16 << 10;
+    const auto linear_ns = [](double ranks_per_cpu) {
+        return Host(ranks_per_cpu).cost_ns(graph::Collective::scatter, "linear", kCopiedOnce);
+    };
+    CHECK(linear_ns(8.0 / 7) > 0.8 * linear_ns(1));
+    CHECK(linear_ns(2) > 0.4 * linear_ns(1));
+}
+
 } // namespace ucg::plan
