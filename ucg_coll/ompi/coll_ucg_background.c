@@ -77,6 +77,16 @@ static void start_polling(void) {
     }
 }
 
+static void stop_polling(void) {
+    opal_mutex_lock(&background.lock);
+    if (background.polled && opal_list_is_empty(&background.all) &&
+        opal_list_is_empty(&background.begun) && opal_list_is_empty(&background.ended)) {
+        background.polled = false;
+        (void)opal_progress_unregister(progress_background);
+    }
+    opal_mutex_unlock(&background.lock);
+}
+
 /** Returns the module's background, made if there is none yet; NULL: no memory. Guarded. */
 static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
     if (NULL == module->background) {
@@ -272,13 +282,6 @@ static void pass_back(const coll_ucg_background_t* made, coll_ucg_deferred_t* de
     }
 }
 
-/** Counts a call that libucg has served as one of the blocking function. */
-static void count_as_blocking(const coll_ucg_deferred_t* deferred) {
-    coll_ucg_counters_t* counters = &deferred->module->counters;
-    counters->taken[deferred->function]--;
-    counters->taken[deferred->function - COLL_UCG_FN_BLOCKING_COUNT]++;
-}
-
 /** Makes a call again that has waited. Returns false if it has to wait again. The call may run the
  *  program's operator, which may call functions that come here again. */
 static bool make_again(coll_ucg_background_t* made, coll_ucg_deferred_t* deferred) {
@@ -293,7 +296,7 @@ static bool make_again(coll_ucg_background_t* made, coll_ucg_deferred_t* deferre
     const bool waits = again.waits;
     again = outer;
     if (NULL != deferred->thread) {
-        count_as_blocking(deferred);
+        coll_ucg_count_as_blocking(deferred);
     }
     if (OMPI_SUCCESS != rc) {
         coll_ucg_fail_deferred(deferred, rc);
@@ -316,17 +319,6 @@ static void discard(coll_ucg_background_t* made) {
     OBJ_RELEASE(comm);
 }
 
-/** May the first of the calls that wait be made here and now? A blocking call is left to its
- * function, in whose thread the program's operators are to run. But if this is found twice before
- * that function goes on, a callback of the program is running within it, and may wait for a later
- * call. Guarded. */
-static bool may_make(coll_ucg_deferred_t* first) {
-    const bool mine = first->thread == &again;
-    const bool may = NULL == first->thread || (mine && first->is_due);
-    first->is_due = mine;
-    return may;
-}
-
 /** Makes the calls that wait, including those that come meanwhile. Returns false if one goes on
  *  waiting. */
 static bool make_waiting(coll_ucg_background_t* made) {
@@ -334,7 +326,7 @@ static bool make_waiting(coll_ucg_background_t* made) {
     while (!opal_list_is_empty(&made->waiting)) {
         coll_ucg_deferred_t* next = (coll_ucg_deferred_t*)opal_list_get_first(&made->waiting);
         opal_list_item_t* item = &next->super.super.super.super;
-        if (!may_make(next)) {
+        if (!coll_ucg_deferred_is_due(next, &again)) {
             opal_mutex_unlock(&background.lock);
             return false;
         }
@@ -393,6 +385,7 @@ static bool takes_out(coll_ucg_deferred_t* deferred, ucg_status_t* status_p) {
     opal_mutex_unlock(&background.lock);
     if (alone) {
         discard(made);
+        stop_polling(); /* Not in the next progress: Open MPI would pass over a callback then. */
     }
     return alone;
 }
@@ -548,16 +541,6 @@ static int end_complete(void) {
     }
     opal_mutex_unlock(&background.lock);
     return events;
-}
-
-static void stop_polling(void) {
-    opal_mutex_lock(&background.lock);
-    if (background.polled && opal_list_is_empty(&background.all) &&
-        opal_list_is_empty(&background.begun) && opal_list_is_empty(&background.ended)) {
-        background.polled = false;
-        (void)opal_progress_unregister(progress_background);
-    }
-    opal_mutex_unlock(&background.lock);
 }
 
 /** Called by opal_progress(). */

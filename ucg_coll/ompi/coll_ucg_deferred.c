@@ -218,6 +218,19 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
     return deferred;
 }
 
+bool coll_ucg_deferred_is_due(coll_ucg_deferred_t* first, const void* thread) {
+    const bool mine = thread == first->thread;
+    const bool may = NULL == first->thread || (mine && first->is_due);
+    first->is_due = mine;
+    return may;
+}
+
+void coll_ucg_count_as_blocking(const coll_ucg_deferred_t* deferred) {
+    coll_ucg_counters_t* counters = &deferred->module->counters;
+    counters->taken[deferred->function]--;
+    counters->taken[deferred->function - COLL_UCG_FN_BLOCKING_COUNT]++;
+}
+
 bool coll_ucg_deferred_has_ended(const coll_ucg_deferred_t* deferred) {
     return NULL == deferred->inner || REQUEST_COMPLETE(deferred->inner);
 }

@@ -66,6 +66,15 @@ void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred);
 int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                         const coll_ucg_arguments_t* arguments);
 
+/** May the first of the calls that wait be made here and now, by the thread that `thread` names? A
+ *  blocking call is left to its function, in whose thread the program's operators are to run. But
+ *  if this is found twice before that function goes on, a callback of the program is running within
+ *  it, and may wait for a later call. One thread at a time. */
+bool coll_ucg_deferred_is_due(coll_ucg_deferred_t* first, const void* thread);
+
+/** Counts a call that libucg has served as one of the blocking function. */
+void coll_ucg_count_as_blocking(const coll_ucg_deferred_t* deferred);
+
 /** Has the call been completed, after its function was called again? */
 bool coll_ucg_deferred_has_ended(const coll_ucg_deferred_t* deferred);
 
