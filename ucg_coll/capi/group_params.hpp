@@ -18,10 +18,14 @@ struct GroupParams {
     /// Whoever makes the group does nothing else until it is made. If false, it comes by now and
     /// then.
     bool waits = true;
+    /// It does nothing else but to come by until then.
+    bool attends = true;
 
     GroupParams() = default;
     GroupParams(const ucg_group_params_t& params, bool waiting)
-        : rank(params.rank), size(params.size), waits(waiting) {
+        : rank(params.rank), size(params.size), waits(waiting),
+          attends(waiting || ((params.field_mask & UCG_GROUP_PARAM_FIELD_FLAGS) != 0 &&
+                              (params.flags & UCG_GROUP_FLAG_ATTENDED) != 0)) {
         if ((params.field_mask & UCG_GROUP_PARAM_FIELD_NAME) != 0 && params.name != nullptr) {
             name = params.name;
         }

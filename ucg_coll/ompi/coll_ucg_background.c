@@ -17,12 +17,12 @@ typedef struct coll_ucg_background {
     coll_ucg_oob_t oob;
     ucg_group_creation_h creation;
     bool started;   /**< Guarded. */
+    bool attended;  /**< A blocking call began it: its thread does nothing else meanwhile. */
     bool decided;   /**< It is known whether there is a group. Guarded. */
     bool driven;    /**< Some thread advances it, perhaps this one. Guarded. */
     unsigned round; /**< The last round in which it was advanced. Guarded. */
     int tries;      /**< Tries that ended because another group was being made. */
-    unsigned polls; /**< Polls before the next try, a random number. */
-    unsigned chance;
+    unsigned polls, chance;   /**< Polls before the next try, a random number; its state. */
     ucg_status_t status;      /**< UCG_INPROGRESS: the group is being made. */
     coll_ucg_state_t settled; /**< The outcome: the module's state for calls that have waited. */
     opal_list_t waiting;      /**< Calls that wait, in their order. Guarded. */
@@ -110,18 +110,21 @@ static coll_ucg_background_t* background_of(mca_coll_ucg_module_t* module) {
 
 /** Starts to make the group. Called without the lock: the first messages of the exchange may make
  *  progress. */
-static void start_making(coll_ucg_background_t* making) {
+static void start_making(coll_ucg_background_t* making, bool attended) {
+    making->attended = attended;
     mca_coll_ucg_module_t* module = making->module;
     ucg_context_h context = NULL;
     making->oob = (coll_ucg_oob_t){.comm = module->comm};
     const ucg_group_params_t params = {
-        .field_mask = UCG_GROUP_PARAM_FIELD_NAME | UCG_GROUP_PARAM_FIELD_OOB_START,
+        .field_mask = UCG_GROUP_PARAM_FIELD_NAME | UCG_GROUP_PARAM_FIELD_OOB_START |
+                      UCG_GROUP_PARAM_FIELD_FLAGS,
         .rank = (uint32_t)ompi_comm_rank(module->comm),
         .size = (uint32_t)ompi_comm_size(module->comm),
         .oob_arg = &making->oob,
         .name = module->comm->c_name,
         .oob_allgather_start = coll_ucg_oob_start,
         .oob_allgather_test = coll_ucg_oob_test,
+        .flags = making->attended ? UCG_GROUP_FLAG_ATTENDED : 0,
     };
     /* A process without a context takes part as well: then all ranks go without a group. */
     (void)coll_ucg_context(module->comm, &context);
@@ -229,7 +232,7 @@ ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module) {
     }
     opal_mutex_unlock(&background.lock);
     if (begun) {
-        start_making(module->background);
+        start_making(module->background, false);
     }
     return status;
 }
@@ -360,7 +363,7 @@ static ucg_status_t queue(coll_ucg_deferred_t* deferred) {
     }
     opal_mutex_unlock(&background.lock);
     if (begun) {
-        start_making(module->background);
+        start_making(module->background, true);
     }
     return waits ? UCG_OK : (fresh ? UCG_ERR_NO_MEMORY : UCG_INPROGRESS);
 }
@@ -422,7 +425,7 @@ ucg_status_t coll_ucg_make_group_now(mca_coll_ucg_module_t* module) {
         return UCG_ERR_NO_MEMORY;
     }
     if (begun) {
-        start_making(module->background);
+        start_making(module->background, true);
     }
     while (COLL_UCG_FORMING == module->state) {
         opal_progress();
@@ -466,7 +469,7 @@ static coll_ucg_step_t go_on(coll_ucg_background_t* making) {
     if (NULL != making->creation) {
         making->status = ucg_group_create_test(making->creation, &group);
     } else if (UCG_INPROGRESS == making->status && 0 == making->polls--) {
-        start_making(making);
+        start_making(making, making->attended);
     }
     if (tries_again(making) || UCG_INPROGRESS == making->status) {
         return COLL_UCG_STEP_NONE;

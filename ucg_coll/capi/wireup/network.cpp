@@ -85,15 +85,15 @@ bool NetworkWireup::may_learn() const {
            cost::has_builtin_network(group_.profile);
 }
 
-/// Takes over what all ranks know, which they need not find out. A rank that may not wait for
-/// others answers them late, which looks like a slow network; so nothing is found out where some
-/// rank may not wait.
+/// Takes over what all ranks know, which they need not find out. A rank that does other
+/// things meanwhile answers late, which looks like a slow network; so nothing is found out where
+/// some rank does.
 void NetworkWireup::take_learned() {
     const auto known = [&](const NetworkEnd& end) { return end.learned.of(group_.network); };
     if (std::any_of(ends_.begin(), ends_.end(),
                     [&](const NetworkEnd& end) { return known(end).known == 0; })) {
         learns_ = std::all_of(ends_.begin(), ends_.end(),
-                              [](const NetworkEnd& end) { return end.waits != 0; });
+                              [](const NetworkEnd& end) { return end.attends != 0; });
         return;
     }
     for (const NetworkEnd& end : ends_) {
@@ -220,7 +220,7 @@ NetworkEnd NetworkWireup::own_end() {
         mine.knows = unknown_.empty() ? 1 : 0;
     }
     mine.group_id = context_.take_group_id();
-    mine.waits = waits_ ? 1 : 0;
+    mine.attends = attends_ ? 1 : 0;
     mine.learned = context_.learned_networks();
     if (group_.several_hosts()) {
         mine.topology = topology_end(context_.topology());

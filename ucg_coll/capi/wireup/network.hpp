@@ -22,7 +22,7 @@ struct NetworkEnd {
     std::uint64_t address_bytes = 0; ///< 0: it has no UCX.
     std::uint32_t only_tcp = 0;
     std::uint32_t group_id = 0; ///< The number by which it is going to know the group.
-    std::uint32_t waits = 0;    ///< GroupParams::waits.
+    std::uint32_t attends = 0;  ///< GroupParams::attends.
     std::uint32_t knows = 0;    ///< 1: it knows the addresses of all ranks that UCX serves for it.
     LearnedNetworks learned;    ///< What earlier groups have found out.
     TopologyEnd topology;
@@ -32,11 +32,11 @@ struct NetworkEnd {
 class NetworkWireup {
   public:
     /// All arguments must outlive it. `processes`: Hello::network_process by rank, or empty.
-    /// `one_kernel`: all ranks are on hosts under one kernel. `waits`: as in GroupParams.
+    /// `one_kernel`: all ranks are on hosts under one kernel. `attends`: as in GroupParams.
     NetworkWireup(Context& context, Peers& peers, WiredGroup& group,
-                  std::span<const std::uint64_t> processes, bool one_kernel, bool waits)
+                  std::span<const std::uint64_t> processes, bool one_kernel, bool attends)
         : context_(context), peers_(peers), group_(group), processes_(processes),
-          one_kernel_(one_kernel), waits_(waits) {}
+          one_kernel_(one_kernel), attends_(attends) {}
 
     /// Starts UCX; exchanges addresses, unless all ranks know those that they need; finds out how
     /// long messages take where not all ranks know that, and all may wait. The group must have its
@@ -85,7 +85,7 @@ class NetworkWireup {
     WiredGroup& group_;
     std::span<const std::uint64_t> processes_;
     bool one_kernel_;
-    bool waits_;
+    bool attends_;
     bool learns_ = false; ///< How long messages take is to be found out.
     transport::Network* network_ = nullptr;
     std::unique_ptr<transport::NetworkGroup> making_; ///< Null where UCX could not be started.

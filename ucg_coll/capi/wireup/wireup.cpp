@@ -19,7 +19,7 @@ class Wireup {
   public:
     Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
         : context_(context), peers_(context, params, exchanges),
-          shared_memory_(context, peers_, group_, params.waits), waits_(params.waits) {}
+          shared_memory_(context, peers_, group_, params.waits), attends_(params.attends) {}
 
     ~Wireup() {
         if (!agreed_) {
@@ -61,7 +61,7 @@ class Wireup {
         if (!group_.several_hosts() && *shared) {
             co_return Status();
         }
-        network_.emplace(context_, peers_, group_, network_processes_, one_kernel_, waits_);
+        network_.emplace(context_, peers_, group_, network_processes_, one_kernel_, attends_);
         co_return co_await network_->exchange();
     }
 
@@ -162,7 +162,7 @@ class Wireup {
     /// Hello::network_process by rank; empty where this rank has no UCX yet and knows nobody.
     std::vector<std::uint64_t> network_processes_;
     std::optional<NetworkWireup> network_; ///< If the group needs one.
-    const bool waits_;
+    const bool attends_;
     bool one_kernel_ = false; ///< All ranks are on hosts under one kernel.
     bool agreed_ = false;     ///< All ranks have come to the same end.
 };

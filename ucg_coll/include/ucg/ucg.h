@@ -242,7 +242,14 @@ typedef ucg_status_t (*ucg_oob_allgather_test_cb_t)(void* oob_arg);
 
 enum ucg_group_params_field {
     UCG_GROUP_PARAM_FIELD_NAME = UCG_BIT(0),
-    UCG_GROUP_PARAM_FIELD_OOB_START = UCG_BIT(1) /**< oob_allgather_start, oob_allgather_test */
+    UCG_GROUP_PARAM_FIELD_OOB_START = UCG_BIT(1), /**< oob_allgather_start, oob_allgather_test */
+    UCG_GROUP_PARAM_FIELD_FLAGS = UCG_BIT(2)
+};
+
+enum ucg_group_flags {
+    /** The caller of ucg_group_create_start() does nothing but ucg_group_create_test() until the
+     *  group is made. Where all ranks say so, they may time messages between their hosts. */
+    UCG_GROUP_FLAG_ATTENDED = UCG_BIT(0)
 };
 
 typedef struct {
@@ -254,6 +261,7 @@ typedef struct {
     const char* name;                                 /**< Its name in messages; copied. */
     ucg_oob_allgather_start_cb_t oob_allgather_start; /**< Required by ucg_group_create_start(). */
     ucg_oob_allgather_test_cb_t oob_allgather_test;   /**< Likewise. */
+    uint64_t flags;                                   /**< Bits of ucg_group_flags. */
 } ucg_group_params_t;
 
 /**
