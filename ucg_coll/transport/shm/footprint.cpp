@@ -57,12 +57,17 @@ shm::RingShape ring_shape(std::uint32_t rank_count, const ShmOptions& options) {
     return shape;
 }
 
-CopyLengths slow_copy_bytes_min(const ShmOptions& options) {
-    CopyLengths lengths = std::max<std::uint64_t>(options.ring_bytes, 1);
+SingleCopyLimits limits_of(const ShmOptions& options, std::uint64_t far_bytes) {
+    CopyLengths slow_bytes = std::max<std::uint64_t>(options.ring_bytes, 1);
     if (options.own_processors) {
-        lengths[MessageUse::exchanged] = options.cooperative_copy_bytes_min;
+        slow_bytes[MessageUse::exchanged] = options.cooperative_copy_bytes_min;
     }
-    return lengths;
+    return {.mapped_bytes = options.mapped_copy_bytes_min,
+            .private_bytes = options.single_copy_bytes_min,
+            .slow_bytes = slow_bytes,
+            .far_bytes = far_bytes,
+            .near_ns = options.near_ns,
+            .cooperative_bytes = options.cooperative_copy_bytes_min};
 }
 
 shm::FlagSlotShape flag_slot_shape(std::uint32_t rank_count, const ShmOptions& options) {

@@ -24,7 +24,7 @@ unsigned fail_queue(MessageQueue& queue) {
 /// Returns whether the message is to stay where it is and be copied from there.
 bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
     if (data.place != 0) {
-        return message.bytes >= limits_.mapped_bytes;
+        return message.bytes >= limits_->mapped_bytes;
     }
     return is_long_enough(message) && ring_.receiver_reads() && !ring_.declined() &&
            readable_->has(message.data, message.bytes);
@@ -32,10 +32,10 @@ bool Outbox::stays(const Message& message, const shm::RemoteBytes& data) {
 
 /// Returns whether the message is so long that the kernel is to copy it once.
 bool Outbox::is_long_enough(const Message& message) {
-    if (message.bytes >= limits_.far_bytes && ring_.receiver_far()) {
+    if (message.bytes >= limits_->far_bytes && ring_.receiver_far()) {
         return true;
     }
-    if (message.bytes < limits_.private_bytes[message.use]) {
+    if (message.bytes < limits_->private_bytes[message.use]) {
         return false;
     }
     if (!ring_.taken_slowly()) {
@@ -44,14 +44,14 @@ bool Outbox::is_long_enough(const Message& message) {
     }
     // Where caches do not hold the bytes, copies are slow for another reason than that their owner
     // has just written them, and a ring is no faster.
-    return message.segment || message.bytes >= limits_.slow_bytes[message.use] || trials_.due();
+    return message.segment || message.bytes >= limits_->slow_bytes[message.use] || trials_.due();
 }
 
 /// Sends the next part of the message, or its RTS. At most one ring's worth at a time, so that a
 /// fast receiver cannot keep the caller here while its other peers wait.
 Outbox::Pushed Outbox::push(Message& message) {
     const std::uint64_t tag = tag_of(message);
-    if (message.bytes >= limits_.least() && message.moved == 0) {
+    if (message.bytes >= least_bytes_ && message.moved == 0) {
         const shm::RemoteBytes data = remote_bytes(*heap_, message.data, message.bytes);
         if (stays(message, data) && !ring_.all_marked()) {
             if (ring_.full()) {

@@ -72,14 +72,15 @@ class Outbox {
   public:
     Outbox() = default;
     /// Messages of at least `limits` bytes stay where they are, if the receiver can read them
-    /// there; it may let the sender copy a part. `bell` is the peer's. `heap` is the own one; it
-    /// and `readable` must outlive the outbox. `reuses_buffers`: calls RingSender::reuse_buffers().
+    /// there; it may let the sender copy a part. `bell` is the peer's. `heap` is the own one; it,
+    /// `readable` and `limits` must outlive the outbox. `reuses_buffers`: calls
+    /// RingSender::reuse_buffers().
     Outbox(const RingPlace& ring, std::byte* reverse, const shm::RingShape& shape,
            shm::Doorbell& bell, shm::Heap& heap, shm::ReadableMemory& readable,
            const shm::PeerReach& receiver, bool reuses_buffers, const SingleCopyLimits& limits)
         : ring_(ring.lines, ring.buffers, reverse, shape), bell_(&bell), heap_(&heap),
-          readable_(&readable), depth_(shape.depth), receiver_(receiver), limits_(limits),
-          writes_(receiver.writes()) {
+          readable_(&readable), depth_(shape.depth), receiver_(receiver), limits_(&limits),
+          least_bytes_(limits.least()), writes_(receiver.writes()) {
         ring_.learn_distance(std::min(limits.far_bytes, shm::kWholeBytes + 1), limits.near_ns);
         if (reuses_buffers) {
             ring_.reuse_buffers();
@@ -124,7 +125,7 @@ class Outbox {
     /// says where to.
     bool awaits_target() {
         return helps() && !awaiting_fin_.empty() &&
-               awaiting_fin_.front().bytes >= limits_.cooperative_bytes &&
+               awaiting_fin_.front().bytes >= limits_->cooperative_bytes &&
                shm::CooperativeCopy::serves(awaiting_fin_.front().bytes) &&
                !ring_.cooperative().is_open(ring_.sequence(awaiting_fin_.front().moved),
                                             name_of(awaiting_fin_.front()));
@@ -156,7 +157,8 @@ class Outbox {
     shm::ReadableMemory* readable_ = nullptr;
     std::uint32_t depth_ = 0;
     shm::PeerReach receiver_;
-    SingleCopyLimits limits_;
+    const SingleCopyLimits* limits_ = nullptr;
+    std::uint64_t least_bytes_ = 0; ///< limits_->least().
     shm::SlowPullTrials trials_;
     bool writes_ = false; ///< The kernel permitted writing to the peer at first.
     bool helps_ = true;   ///< No write to the peer's memory has failed.

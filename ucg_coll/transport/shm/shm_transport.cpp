@@ -61,6 +61,8 @@ ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index
       first_rank_(ranks_.front()),
       consecutive_(static_cast<std::size_t>(ranks_.back() - first_rank_) + 1 == ranks_.size()),
       self_(static_cast<std::uint32_t>(self_index)), options_(options),
+      limits_(limits_of(options, ~std::uint64_t{0})),
+      far_limits_(limits_of(options, options.far_copy_bytes_min)),
       shape_(ring_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
       flag_slot_shape_(
           transport::flag_slot_shape(static_cast<std::uint32_t>(ranks_.size()), options)),
@@ -241,12 +243,7 @@ bool ShmTransport::open(std::uint32_t index) {
     const bool far_matters =
         reach.reads() &&
         options_.far_copy_bytes_min < options_.single_copy_bytes_min[MessageUse::exchanged];
-    const SingleCopyLimits limits = {options_.mapped_copy_bytes_min,
-                                     options_.single_copy_bytes_min,
-                                     slow_copy_bytes_min(options_),
-                                     far_matters ? options_.far_copy_bytes_min : ~std::uint64_t{0},
-                                     options_.near_ns,
-                                     options_.cooperative_copy_bytes_min};
+    const SingleCopyLimits& limits = far_matters ? far_limits_ : limits_;
     const auto buffers = [&](std::uint32_t receiver, std::uint32_t sender) {
         return sites_[receiver].pairs +
                layout_.ring_buffers(RegionLayout::ring_index(receiver, sender));

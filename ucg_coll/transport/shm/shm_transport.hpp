@@ -99,9 +99,10 @@ struct ShmOptions {
     std::chrono::milliseconds attach_timeout{30000};
 };
 
-/// Returns from which length on the kernel copies messages although its copies are slow. Ranks that
-/// exchange without combining wait for one another, and have processors to push what is long.
-CopyLengths slow_copy_bytes_min(const ShmOptions& options);
+/// Returns from how many bytes on messages are copied once. While the kernel's copies are slow,
+/// what fits a ring's buffers goes through the ring; but ranks that exchange without combining wait
+/// for one another, and have processors to push what is long.
+SingleCopyLimits limits_of(const ShmOptions& options, std::uint64_t far_bytes);
 
 /// Returns the shape of the rings of a group with so many ranks on the host. REQUIRES: rank_count
 /// >= 1.
@@ -371,6 +372,8 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     bool consecutive_;
     std::uint32_t self_;
     ShmOptions options_;
+    const SingleCopyLimits limits_;     ///< Of outboxes to peers where no core is far,
+    const SingleCopyLimits far_limits_; ///< and to others.
     shm::RingShape shape_;
     shm::FlagSlotShape flag_slot_shape_;
     shm::Lease staging_;
