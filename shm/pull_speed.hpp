@@ -1,10 +1,10 @@
 // Whether the kernel's copies out of a peer's memory take much longer than they may. What the peer
 // has had for some time comes fast: this core's cache may hold it since the last copy. What the
-// peer has just written lies in the cache of its core alone, and the kernel's copy waits for one
-// line after the other (Sapphire Rapids: 0.3 to 0.4 ns per byte instead of 0.04; through a ring,
-// whose lines the processors fetch ahead, 0.14). A benchmark that sends the same bytes again sees
-// the one, a program that computes what it sends the other. So a receiver measures it, with copies
-// that it makes anyway, and tells the sender, which then sends by the ring what fits there.
+// peer has just written lies in the cache of its core alone (Sapphire Rapids, 32 KiB: 3.9 us
+// instead of 1.5), and before the peer writes there again its core must take each line back from
+// this one. A ring spares both. A benchmark that sends the same bytes again sees the one, a program
+// that computes what it sends the other. So a receiver measures it, with copies that it makes
+// anyway, and tells the sender, which then sends by the ring what fits there.
 #pragma once
 
 #include <algorithm>

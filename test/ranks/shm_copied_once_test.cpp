@@ -16,6 +16,27 @@ using test::message;
 using test::settle;
 using transport::ShmOptions;
 
+/// Returns how many of 240 messages from rank 0 to rank 1 leave by an RTS and not by the ring.
+unsigned sent_by_rts(const ShmOptions& options, std::uint64_t bytes,
+                     MessageUse use = MessageUse::exchanged) {
+    Group group(first_ranks(2), options);
+    unsigned count = 0;
+    for (std::uint32_t i = 0; i < 240; ++i) {
+        auto data = filled(bytes, static_cast<int>(i % 100) + 1);
+        auto target = filled(bytes, 0);
+        Message wanted = message(kRecv, 0, target, i);
+        Message sent = message(kSend, 1, data, i);
+        sent.use = use;
+        group.transports[1]->post({&wanted, 1});
+        group.transports[0]->post({&sent, 1});
+        count += sent.state == MessageState::posted ? 1 : 0;
+        settle(group);
+        CHECK(target == data);
+        CHECK(sent.state == MessageState::done);
+    }
+    return count;
+}
+
 } // namespace
 
 TEST_CASE("transport/shm: between cores that are far apart messages are copied once",
@@ -24,36 +45,21 @@ TEST_CASE("transport/shm: between cores that are far apart messages are copied o
     ShmOptions options;
     options.single_copy_bytes_min = 1 << 20;
     options.far_copy_bytes_min = kBytes;
-    // How many of some messages leave by an RTS and not by the ring, if peers whose reads take so
-    // long or longer count as far.
-    const auto sent_by_rts = [&](std::uint64_t bytes, std::uint32_t near_ns) {
+    // If peers whose reads take so long or longer count as far.
+    const auto sent = [&](std::uint64_t bytes, std::uint32_t near_ns) {
         options.near_ns = near_ns;
-        Group group(first_ranks(2), options);
-        unsigned count = 0;
-        for (std::uint32_t i = 0; i < 240; ++i) {
-            auto data = filled(bytes, static_cast<int>(i % 100) + 1);
-            auto target = filled(bytes, 0);
-            Message wanted = message(kRecv, 0, target, i);
-            Message sent = message(kSend, 1, data, i);
-            group.transports[1]->post({&wanted, 1});
-            group.transports[0]->post({&sent, 1});
-            count += sent.state == MessageState::posted ? 1 : 0;
-            settle(group);
-            CHECK(target == data);
-            CHECK(sent.state == MessageState::done);
-        }
-        return count;
+        return sent_by_rts(options, bytes);
     };
     if (Group(first_ranks(2), options).transports[1]->single_copy_peers() == 0) {
         WARN("this kernel refuses process_vm_readv");
         return;
     }
-    CHECK(sent_by_rts(kBytes, 1U << 31) == 0);
+    CHECK(sent(kBytes, 1U << 31) == 0);
     // However long a read takes here, the peer is far by one of these limits.
     bool by_any = false;
     for (std::uint32_t near_ns = 1; near_ns < (1U << 24) && !by_any; near_ns *= 2) {
-        by_any = sent_by_rts(kBytes, near_ns) > 0;
-        CHECK(sent_by_rts(kBytes - 1, near_ns) == 0);
+        by_any = sent(kBytes, near_ns) > 0;
+        CHECK(sent(kBytes - 1, near_ns) == 0);
     }
     CHECK(by_any);
 }
@@ -97,26 +103,10 @@ TEST_CASE("transport/shm: what the receiver copies slowly goes through the ring,
     constexpr std::uint64_t kBytes = 20000;
     ShmOptions options;
     options.single_copy_bytes_min = kBytes;
-    // How many of some messages leave by an RTS and not by the ring.
-    const auto sent_by_rts = [&](std::uint64_t bytes, const shm::SlowPull& slow, MessageUse use) {
+    options.cooperative_copy_bytes_min = 2 * kBytes;
+    const auto sent = [&](std::uint64_t bytes, const shm::SlowPull& slow, MessageUse use) {
         options.slow_pull = slow;
-        options.cooperative_copy_bytes_min = 2 * kBytes;
-        Group group(first_ranks(2), options);
-        unsigned count = 0;
-        for (std::uint32_t i = 0; i < 240; ++i) {
-            auto data = filled(bytes, static_cast<int>(i % 100) + 1);
-            auto target = filled(bytes, 0);
-            Message wanted = message(kRecv, 0, target, i);
-            Message sent = message(kSend, 1, data, i);
-            sent.use = use;
-            group.transports[1]->post({&wanted, 1});
-            group.transports[0]->post({&sent, 1});
-            count += sent.state == MessageState::posted ? 1 : 0;
-            settle(group);
-            CHECK(target == data);
-            CHECK(sent.state == MessageState::done);
-        }
-        return count;
+        return sent_by_rts(options, bytes, use);
     };
     if (Group(first_ranks(2), options).transports[1]->single_copy_peers() == 0) {
         WARN("this kernel refuses process_vm_readv");
@@ -124,14 +114,14 @@ TEST_CASE("transport/shm: what the receiver copies slowly goes through the ring,
     }
     const shm::SlowPull never = {1e12, 0};
     const shm::SlowPull always = {0, 0};
-    CHECK(sent_by_rts(kBytes, never, MessageUse::one_way) == 240);
+    CHECK(sent(kBytes, never, MessageUse::one_way) == 240);
     // One copy of four is timed, three say that copies are slow, and then there are three trials
     // after 16, 32 and 64 messages.
-    CHECK(sent_by_rts(kBytes, always, MessageUse::one_way) == 12 + 3 * 3);
-    CHECK(sent_by_rts(kBytes, always, MessageUse::exchanged) == 12 + 3 * 3);
+    CHECK(sent(kBytes, always, MessageUse::one_way) == 12 + 3 * 3);
+    CHECK(sent(kBytes, always, MessageUse::exchanged) == 12 + 3 * 3);
     // What both ends copy is pushed, and what is longer than a ring's buffers is no faster there.
-    CHECK(sent_by_rts(2 * kBytes, always, MessageUse::exchanged) == 240);
+    CHECK(sent(2 * kBytes, always, MessageUse::exchanged) == 240);
     // The sender may have copied all of some, which then are not timed.
-    CHECK(sent_by_rts(2 * kBytes, always, MessageUse::exchanged_combined) < 120);
-    CHECK(sent_by_rts(options.ring_bytes, always, MessageUse::one_way) == 240);
+    CHECK(sent(2 * kBytes, always, MessageUse::exchanged_combined) < 120);
+    CHECK(sent(options.ring_bytes, always, MessageUse::one_way) == 240);
 }

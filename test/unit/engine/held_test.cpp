@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
+#include "test/unit/engine/held.hpp"
 #include "ucg_coll/engine/engine.hpp"
 #include "ucg_coll/engine/operators.hpp"
 #include "ucg_coll/graph/builder.hpp"
@@ -18,32 +19,8 @@ namespace {
 
 using engine::Execution;
 using engine::ExecutionState;
-
-/// A transport that completes what is posted to it only when the test says so.
-class Held final : public transport::Transport {
-  public:
-    std::string_view name() const override { return "held"; }
-    void post(std::span<transport::Message> messages) override {
-        for (transport::Message& message : messages) {
-            message.state = transport::MessageState::posted;
-            posted.push_back(&message);
-        }
-    }
-    unsigned progress() override { return 0; }
-    Status status() const override { return {}; }
-
-    std::vector<transport::Message*> posted;
-};
-
-graph::Schedule receives() {
-    graph::Request request;
-    request.collective = graph::Collective::bcast;
-    request.rank_count = 2;
-    request.bytes = 8;
-    graph::Builder builder(request, 1, "receives");
-    builder.recv(0, builder.output(0, 8));
-    return builder.finish();
-}
+using test::Held;
+using test::receives;
 
 constexpr std::size_t kCount = 5;
 

@@ -122,13 +122,17 @@ void SharedMemoryWireup::look_at_guesses(const std::vector<Hello>& all) {
     }
 }
 
+namespace {
+
 /// Returns from which time on a copy by the kernel is slow: half-way from bytes that their owner
 /// has had for some time to bytes that it has just written, if these take much longer.
-static shm::SlowPull slow_pull(const cost::CmaModel& cma) {
+shm::SlowPull slow_pull(const cost::CmaModel& cma) {
     constexpr double kMuchLonger = 1.6;
     return {2 * cma.fixed_ns, std::max((cma.per_byte_ns + cma.written_per_byte_ns) / 2,
                                        kMuchLonger * cma.per_byte_ns)};
 }
+
+} // namespace
 
 /// Returns the options, in which all ranks of the group agree, except for the time-out.
 transport::ShmOptions SharedMemoryWireup::options() const {
