@@ -44,17 +44,28 @@ double refill_per_byte_ns(const cost::Profile& profile) {
     return std::min(buffers.overwrite_per_byte_ns, buffers.streaming_per_byte_ns);
 }
 
+/// Returns whether ranks take turns on all processors, so that the caches of a processor that reads
+/// another rank's bytes most often hold them, by an earlier reader.
+bool all_take_turns(const Surroundings& around) {
+    return around.ranks_per_cpu >= 2;
+}
+
 /// Returns for how long each byte of a single copy occupies the way to the other rank's memory. The
 /// kernel finds and holds page after page of another process's memory, and several ranks that copy
 /// from there or to there wait for one another at each page. Two readers of one source then take
 /// twice as long as one, and fifteen take fifteen times as long (4 KiB to 1 MiB, Emerald Rapids),
 /// at the rate of bytes that were just written.
-double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distance, bool mapped) {
+double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distance,
+                             const Surroundings& around) {
     if (distance == topo::Distance::network) {
         return 0;
     }
     const double way_ns = profile.memory.level(distance).contended_per_byte_ns;
-    return mapped ? way_ns : std::max(way_ns, profile.memory.cma.written_per_byte_ns);
+    const cost::CmaModel& kernel = profile.memory.cma;
+    return around.buffers_mapped
+               ? way_ns
+               : std::max(way_ns,
+                          all_take_turns(around) ? kernel.per_byte_ns : kernel.written_per_byte_ns);
 }
 
 /// The costs per byte of a single copy by price::Source. The caches that hold both buffers may
@@ -69,7 +80,7 @@ CopyRates copy_rates(const cost::Profile& profile, topo::Distance distance,
     if (distance == topo::Distance::network) {
         return {};
     }
-    const bool reader_has_it = around.one_pair || around.ranks_per_cpu > 1;
+    const bool reader_has_it = around.one_pair || all_take_turns(around);
     const cost::CmaModel& kernel = profile.memory.cma;
     if (around.buffers_mapped) {
         const cost::MemoryLevel& lines = profile.memory.level(distance);
@@ -106,7 +117,7 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
           0.0, fill_per_byte_ns_ - profile.memory.cache(cost::Cache::l2).copy_per_byte_ns)),
       settled_per_byte_ns_(copy_rates(profile, distance, around).settled_per_byte_ns),
       fresh_per_byte_ns_(copy_rates(profile, distance, around).fresh_per_byte_ns),
-      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around.buffers_mapped)),
+      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around)),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.buffers_mapped),
       has_processor_(around.ranks_per_cpu <= 1),
       across_hosts_(distance == topo::Distance::network) {

@@ -82,8 +82,9 @@ class Messages {
         const cost::MessageTerms terms = this->terms(bytes);
         return std::max(terms.issue_ns + terms.take_ns, terms.gap_ns);
     }
-    /// Returns the time of the RTS and the FIN of a message that is copied once.
-    double rts_fin_ns() const { return 2 * message_ns(0); }
+    /// Returns the time of the RTS and the FIN of a message that is copied once. The FIN takes no
+    /// turn: the sender's processor has been through its other ranks while the receiver copied.
+    double rts_fin_ns() const { return 2 * message_ns(0) - turn_ns_; }
     bool across_hosts() const { return across_hosts_; }
     /// Returns the processor time of an empty message at one of its ends. Other ranks that use the
     /// same way out do not add to it, as their messages are work of their own processors.
