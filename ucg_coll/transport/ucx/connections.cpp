@@ -148,11 +148,11 @@ void Connections::retry_refused() {
         return one->refusal->next_try < other->refusal->next_try;
     });
     for (Peer* peer : due) {
-        if (peer->refusal && peer->failure.ok()) {
+        if (peer->failure.ok()) {
             connect(*peer);
         }
     }
-    std::erase_if(refused_, [](const Peer* peer) { return !peer->refusal || !peer->failure.ok(); });
+    std::erase_if(refused_, [](const Peer* peer) { return !peer->failure.ok(); });
 }
 
 void Connections::doubt(Peer& peer) {
@@ -193,6 +193,7 @@ void Connections::start_over(Peer& peer) {
 void Connections::send_unsent(Peer& peer) {
     if (peer.refusal) {
         const Refusal refusal = *std::exchange(peer.refusal, std::nullopt);
+        std::erase(refused_, &peer);
         for (const ControlMessage& message : refusal.owed) {
             send_control(peer, message.what, message.detail, message.payload);
         }
