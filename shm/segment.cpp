@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shm/guarded_room.h"
 #include "shm/process_heap.h"
 #include "shm/sealed_file.h"
 
@@ -90,11 +91,12 @@ Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
     if (!file.valid()) {
         return system_failure(step);
     }
-    return map(std::move(file), bytes);
+    return map(std::move(file), bytes, page_bytes());
 }
 
 Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes) {
-    auto segment = join(std::move(file), bytes);
+    // A preloaded one may have huge pages.
+    auto segment = map_sealed(std::move(file), bytes, UCG_SHM_HUGE_PAGE_BYTES);
     if (segment) {
         (*segment)
             ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
@@ -106,6 +108,11 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
 }
 
 Result<std::unique_ptr<Segment>> Segment::join(Descriptor file, std::uint64_t bytes) {
+    return map_sealed(std::move(file), bytes, page_bytes());
+}
+
+Result<std::unique_ptr<Segment>> Segment::map_sealed(Descriptor file, std::uint64_t bytes,
+                                                     std::uint64_t alignment) {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) {
         return system_failure("fstat");
@@ -115,7 +122,7 @@ Result<std::unique_ptr<Segment>> Segment::join(Descriptor file, std::uint64_t by
         seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
         return Status(Code::io_error, "shared memory: a peer passed a file that is not a segment");
     }
-    return map(std::move(file), bytes);
+    return map(std::move(file), bytes, alignment);
 }
 
 bool Segment::process_has_one() {
@@ -143,16 +150,15 @@ std::unique_ptr<Segment> Segment::of_process() {
     return segment;
 }
 
-Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes) {
-    void* room = ::mmap(nullptr, bytes + 2 * page_bytes(), PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
+Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes,
+                                              std::uint64_t alignment) {
+    auto* base = static_cast<std::byte*>(ucg_shm_guarded_room(bytes, alignment));
+    if (base == nullptr) {
         return system_failure("mmap");
     }
-    std::byte* base = static_cast<std::byte*>(room) + page_bytes();
     if (const char* step = map_over(base, bytes, file.get()); step != nullptr) {
         Status status = system_failure(step);
-        ::munmap(room, bytes + 2 * page_bytes());
+        ucg_shm_guarded_room_end(base, bytes);
         return status;
     }
     // A core file would back every hole with a page. Each process dumps what it has reserved.
@@ -164,7 +170,7 @@ Segment::~Segment() {
     if (of_process_) {
         ucg_heap_release_1();
     } else {
-        ::munmap(base_ - page_bytes(), bytes_ + 2 * page_bytes());
+        ucg_shm_guarded_room_end(base_, bytes_);
     }
 }
 

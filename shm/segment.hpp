@@ -65,7 +65,10 @@ class Segment {
   private:
     Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
         : file_(std::move(file)), base_(base), bytes_(bytes), own_bytes_(bytes) {}
-    static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes);
+    static Result<std::unique_ptr<Segment>> map_sealed(Descriptor file, std::uint64_t bytes,
+                                                       std::uint64_t alignment);
+    static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes,
+                                                std::uint64_t alignment);
     Status back(std::uint64_t offset, std::uint64_t bytes);
     Status allocate(std::uint64_t offset, std::uint64_t bytes);
 

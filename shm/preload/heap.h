@@ -21,6 +21,8 @@ struct heap_shape {
 struct heap_shape heap_shape_of_process(void);
 /* Returns the shape of a segment of `bytes` bytes on a machine with `memory_bytes` of memory. */
 struct heap_shape heap_shape_of(uint64_t bytes, uint64_t memory_bytes);
+/* Returns whether ordinary memory of this system gets huge pages without being asked for. */
+bool heap_huge_pages_are_usual(void);
 /* The smallest segment. */
 extern const uint64_t heap_bytes_min;
 

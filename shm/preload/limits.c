@@ -1,6 +1,7 @@
 /* How much address space the segment gets. Pages are another matter: they come as they are touched.
  */
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -17,21 +18,32 @@ static const uint64_t address_bytes_max = UINT64_C(1) << 46;
 enum { LEASE_SHARE = 4, LIMIT_SHARE = 2 };
 enum { STRICT_OVERCOMMIT = '2' };
 
+/* Reads a setting of the system into `text` of `room` bytes; it is empty if there is none. */
+static void read_setting(const char* path, char* text, size_t room) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? -1 : read(fd, text, room - 1);
+
+    text[got < 0 ? 0 : got] = '\0';
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* Returns whether memory is accounted strictly. With strict accounting a page of a shared mapping
  * is refused when it is touched, by SIGBUS, where ordinary memory is refused when it is asked for,
  * by an error. */
 static bool strict_accounting(void) {
-    char mode = 0;
-    int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    char mode[8];
 
-    if (fd < 0) {
-        return false;
-    }
-    if (read(fd, &mode, 1) != 1) {
-        mode = 0;
-    }
-    close(fd);
-    return mode == STRICT_OVERCOMMIT;
+    read_setting("/proc/sys/vm/overcommit_memory", mode, sizeof(mode));
+    return mode[0] == STRICT_OVERCOMMIT;
+}
+
+bool heap_huge_pages_are_usual(void) {
+    char choice[64]; /* "[always] madvise never" */
+
+    read_setting("/sys/kernel/mm/transparent_hugepage/enabled", choice, sizeof(choice));
+    return strstr(choice, "[always]") != NULL;
 }
 
 static uint64_t limit(int resource) {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "shm/guarded_room.h"
 #include "shm/sealed_file.h"
 
 struct heap_space heap_space = {.fd = -1};
@@ -46,23 +47,17 @@ static int out_of_the_way(int fd) {
     return high;
 }
 
-/* Maps the file between two pages that cannot be touched: code that runs beyond its end does not
- * write into its neighbour. What is not taken cannot be touched either: mlockall() gives pages to
- * all that can be, holes and all. */
+/* Maps the file between guard pages. What is not taken cannot be touched either: mlockall() gives
+ * pages to all that can be, holes and all. Returns NULL if it cannot. */
 static char* map_guarded(int fd, uint64_t bytes) {
-    const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
-    char* room = mmap(NULL, bytes + 2 * guard, PROT_NONE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char* base = ucg_shm_guarded_room(bytes, UCG_SHM_HUGE_PAGE_BYTES);
 
-    if (room == MAP_FAILED) {
-        return MAP_FAILED;
+    if (base != NULL &&
+        mmap(base, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        ucg_shm_guarded_room_end(base, bytes);
+        base = NULL;
     }
-    if (mmap(room + guard, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0) ==
-        MAP_FAILED) {
-        munmap(room, bytes + 2 * guard);
-        return MAP_FAILED;
-    }
-    return room + guard;
+    return base;
 }
 
 /* Makes and maps the file, with fewer bytes than asked for where the address space has no room. */
@@ -77,7 +72,7 @@ static bool map_segment(struct heap_shape shape, const char** step_p) {
         }
         fd = out_of_the_way(fd);
         char* base = map_guarded(fd, shape.bytes);
-        if (base != MAP_FAILED && fstat(fd, &info) == 0) {
+        if (base != NULL && fstat(fd, &info) == 0) {
             heap_space.base = base;
             heap_space.bytes = shape.bytes;
             heap_space.lease_bytes = shape.lease_bytes;
@@ -110,16 +105,17 @@ bool heap_space_make(void) {
     }
     /* A core file would back every hole with a page: it is to hold what is taken. */
     madvise(heap_space.base, heap_space.bytes, MADV_DONTDUMP);
+    /* Leases count their pages, which are few and far between. */
+    madvise(heap_space.base, heap_space.lease_bytes, MADV_NOHUGEPAGE);
+    heap_space.huge_pages = heap_huge_pages_are_usual();
     atomic_store(&heap_space.taken, heap_space.lease_bytes);
     heap_space.shared = true;
     return true;
 }
 
 void heap_space_drop(void) {
-    const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
-
     heap_space.shared = false;
-    munmap(heap_space.base - guard, heap_space.bytes + 2 * guard);
+    ucg_shm_guarded_room_end(heap_space.base, heap_space.bytes);
     heap_space.bytes = 0;
     if (heap_space_file_is_open()) {
         close(heap_space.fd);
@@ -143,6 +139,9 @@ void* heap_space_take(size_t bytes, size_t alignment) {
         return NULL;
     }
     madvise(heap_space.base + taken, first + bytes - taken, MADV_DODUMP);
+    if (heap_space.huge_pages) {
+        madvise(heap_space.base + taken, first + bytes - taken, MADV_HUGEPAGE);
+    }
     return heap_space.base + first;
 }
 

@@ -15,6 +15,7 @@ struct heap_space {
     uint64_t lease_bytes;
     _Atomic uint64_t taken; /* Everything below belongs to libucg or jemalloc. */
     bool shared;            /* False in a forked child: the same addresses, memory of its own. */
+    bool huge_pages;        /* What is taken is to have huge pages. */
     bool over_file;         /* In a child without a copy: some of it still shows the file. */
     int fd;
     dev_t device; /* Of the file, since programs close descriptors that they did not open. */

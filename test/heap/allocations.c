@@ -7,6 +7,7 @@
  *   allocations flat           a million blocks later the process is no larger
  *   allocations returned       what is freed goes back to the system
  *   allocations dumped         core files hold what is allocated, not the segment's holes
+ *   allocations huge           large blocks can have huge pages; asked for where they are usual
  *   allocations late           frees after every destructor
  *   allocations locked         mlockall backs what is allocated, not the segment's holes
  *   allocations limited        more than the address space allows fails with NULL, the rest works
@@ -26,6 +27,7 @@
 #include "heap_maps.h"
 
 enum { THREADS = 4, SLOTS = 64, CALLS = 1500, SKIPPED = 77 };
+enum { COLLAPSE = 25 }; /* MADV_COLLAPSE, newer than some headers. */
 
 struct block {
     unsigned char* data;
@@ -309,6 +311,46 @@ static int dumped(void) {
     return failures;
 }
 
+/* Returns whether a setting of the system for huge pages is this one. */
+static bool huge_setting(const char* name, const char* value) {
+    char text[128];
+    FILE* file;
+    bool is = false;
+
+    snprintf(text, sizeof(text), "/sys/kernel/mm/transparent_hugepage/%s", name);
+    file = fopen(text, "re");
+    if (file != NULL) {
+        is = fgets(text, sizeof(text), file) != NULL && strstr(text, value) != NULL;
+        fclose(file);
+    }
+    return is;
+}
+
+/* Linux 6.1 makes huge pages of small ones whatever the settings are, if addresses and offsets
+ * allow that. */
+static int huge(void) {
+    const size_t bytes = (size_t)64 << 20;
+    const size_t page = (size_t)2 << 20;
+    const bool usual = huge_setting("enabled", "[always]");
+    unsigned char* block = malloc(bytes);
+    unsigned char* within = (unsigned char*)(((uintptr_t)block + bytes / 2) & ~(page - 1));
+    struct huge_pages there;
+
+    memset(block, 1, bytes);
+    there = huge_pages_at(within);
+    if (!in_heap(within) || !there.possible || there.asked_for != usual ||
+        (usual && huge_setting("shmem_enabled", "[advise]") && there.mapped_kb == 0)) {
+        fprintf(stderr, "huge pages are possible %d, asked for %d, mapped %ld kB\n", there.possible,
+                there.asked_for, there.mapped_kb);
+        return 1;
+    }
+    if (madvise(within, page, COLLAPSE) == 0 && huge_pages_at(within).mapped_kb == 0) {
+        fprintf(stderr, "a huge page is mapped as small ones\n");
+        return 1;
+    }
+    return holds(block, bytes, 1) ? 0 : 1;
+}
+
 /* The test runs with a heap of 256 MiB. */
 static int locked(void) {
     enum { BLOCK_BYTES = 8 << 20, SLACK_KB = 48 << 10 };
@@ -372,6 +414,8 @@ int main(int argc, char** argv) {
         failures = returned();
     } else if (strcmp(what, "dumped") == 0) {
         failures = dumped();
+    } else if (strcmp(what, "huge") == 0) {
+        failures = huge();
     } else if (strcmp(what, "late") == 0) {
         late_block = malloc(50000);
         failures = atexit(free_late);

@@ -53,6 +53,37 @@ static inline long dumped_kb(const void* address, bool* holds_p) {
     return kb;
 }
 
+/* What smaps says of huge pages in the mapping that holds an address. */
+struct huge_pages {
+    bool possible;  /* Addresses and the file's offsets agree modulo the length of such a page. */
+    bool asked_for; /* By madvise(). */
+    long mapped_kb;
+};
+
+static inline struct huge_pages huge_pages_at(const void* address) {
+    const unsigned long long huge = 2 << 20;
+    FILE* smaps = fopen("/proc/self/smaps", "re");
+    struct huge_pages found = {false, false, 0};
+    char line[512];
+    unsigned long long first = 0, end = 0, offset = 0;
+    bool here = false;
+
+    while (smaps != NULL && fgets(line, sizeof(line), smaps) != NULL) {
+        if (sscanf(line, "%llx-%llx %*s %llx", &first, &end, &offset) == 3) {
+            here = (uintptr_t)address >= first && (uintptr_t)address < end;
+            found.possible = here ? first % huge == offset % huge : found.possible;
+        } else if (here) {
+            sscanf(line, "ShmemPmdMapped: %ld kB", &found.mapped_kb);
+            found.asked_for = found.asked_for ||
+                              (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL);
+        }
+    }
+    if (smaps != NULL) {
+        fclose(smaps);
+    }
+    return found;
+}
+
 static inline long resident_kb(void) {
     FILE* status = fopen("/proc/self/status", "re");
     char line[256];

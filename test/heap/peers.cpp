@@ -84,6 +84,23 @@ bool has_segments() {
     return false;
 }
 
+/// Returns whether memory is mapped so that it can have huge pages.
+bool can_be_huge(const std::byte* data) {
+    constexpr std::uintptr_t kHugePage = std::uintptr_t{2} << 20;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        unsigned long long first = 0;
+        unsigned long long end = 0;
+        unsigned long long offset = 0;
+        const auto at = reinterpret_cast<std::uintptr_t>(data);
+        if (std::sscanf(line.c_str(), "%llx-%llx %*s %llx", &first, &end, &offset) == 3 &&
+            first <= at && at < end) {
+            return first % kHugePage == offset % kHugePage;
+        }
+    }
+    return false;
+}
+
 bool ended_well(pid_t child) {
     int status = -1;
     return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) &&
@@ -116,6 +133,7 @@ int run_rank(int rank, int socket) {
 
     std::byte* theirs = (*transport)->peer_buffer(1 - rank, BufferKind::input, 0).data;
     REQUIRE_THAT(theirs != nullptr && holds(theirs, 10 + 1 - rank));
+    REQUIRE_THAT(can_be_huge(input.get()) && can_be_huge(theirs));
     std::byte* target = (*transport)->peer_buffer(1 - rank, BufferKind::output, 0).data;
     REQUIRE_THAT(target != nullptr && holds(target, 20 + 1 - rank));
     REQUIRE_THAT(meet(socket));

@@ -146,20 +146,24 @@ def full_heap():
     expect(job.returncode == 0, "forks with a heap of 17 MiB", job)
 
 
-def run_with_memory(available_kb, command, environment=None, limits=None):
-    """Runs with a /proc/meminfo of another machine mounted over this one's, in a mount
-    namespace. Returns None where there are no such namespaces."""
-    with tempfile.NamedTemporaryFile("w", prefix="meminfo") as meminfo:
-        meminfo.write(f"MemTotal: 8192000 kB\nMemFree: {available_kb} kB\n"
-                      f"MemAvailable: {available_kb} kB\n")
-        meminfo.flush()
-        script = 'mount --bind "$0" /proc/meminfo && LD_PRELOAD="$1" && shift && ' \
+def run_with_file(path, text, command, environment=None, limits=None):
+    """Runs with a file of another machine mounted over this one's, in a mount namespace. Returns
+    None where there are no such namespaces, or no such file."""
+    with tempfile.NamedTemporaryFile("w", prefix="other_machine") as file:
+        file.write(text)
+        file.flush()
+        script = 'mount --bind "$0" "$1" && LD_PRELOAD="$2" && shift 2 && ' \
                  'export LD_PRELOAD && exec "$@"'
         unshare = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--map-root-user"])
-        if run([*unshare, "true"], preload="").returncode != 0:
+        if not os.path.exists(path) or run([*unshare, "true"], preload="").returncode != 0:
             return None
-        return run([*unshare, "sh", "-c", script, meminfo.name, LIBRARY, *command], limits,
+        return run([*unshare, "sh", "-c", script, file.name, path, LIBRARY, *command], limits,
                    environment, preload="")
+
+
+def run_with_memory(available_kb, command, environment=None, limits=None):
+    text = f"MemTotal: 8192000 kB\nMemFree: {available_kb} kB\nMemAvailable: {available_kb} kB\n"
+    return run_with_file("/proc/meminfo", text, command, environment, limits)
 
 
 def scarce_memory():
@@ -176,6 +180,17 @@ def scarce_memory():
         expect_one_line(f"scarce memory, {command[1:]}", job, NO_COPY)
     job = run_with_memory(1200, [FORKS, "waited"], limits={resource.RLIMIT_DATA: 1 << 30})
     expect_one_line("scarce memory and RLIMIT_DATA 1 GiB", job, NO_COPY)
+
+
+def huge_pages():
+    """Large blocks ask for huge pages where ordinary memory has them without asking."""
+    for choice in ["[always] madvise never", "always [madvise] never", "always madvise [never]"]:
+        job = run_with_file("/sys/kernel/mm/transparent_hugepage/enabled", choice + "\n",
+                            [ALLOCATIONS, "huge"])
+        if job is None:
+            print("skipped: huge pages (no mount namespaces, or no such pages)")
+            return
+        expect_quiet(f"huge pages, {choice}", job)
 
 
 def locked_memory():
@@ -221,7 +236,7 @@ def settings():
 
 
 for test in [ordinary_programs, sorting, python, exec_starts_afresh, nothing_left_after_kill,
-             small_limits, full_heap, scarce_memory, locked_memory, no_room_for_a_copy,
+             small_limits, full_heap, scarce_memory, huge_pages, locked_memory, no_room_for_a_copy,
              stacks_that_malloc_gave, settings]:
     test()
 print("all as expected" if failures == 0 else f"{failures} failures")

@@ -10,6 +10,7 @@
 #include "shm/shm.hpp"
 #include "tools/cli.hpp"
 #include "tools/ucg_info/costs_report.hpp"
+#include "tools/ucg_info/huge_pages.hpp"
 #include "tools/ucg_info/system_report.hpp"
 #include "topo/topo.hpp"
 #include "ucg/ucg.h"
@@ -116,6 +117,7 @@ class ShmReport {
         if (heap) {
             capacity_bytes_ = (*heap)->capacity_bytes();
             serves_malloc_ = (*heap)->serves_malloc();
+            lacks_huge_pages_ = serves_malloc_ && shared_memory_lacks_huge_pages();
         } else {
             reason_ = heap.status().message();
         }
@@ -128,11 +130,12 @@ class ShmReport {
         }
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
         return text + fmt::format("    heap of a process     {}\n"
-                                  "    serves malloc         {}\n"
+                                  "    serves malloc         {}\n{}"
                                   "    memory that is free   {} of {}\n"
                                   "    for a group           {}\n",
                                   topo::format_bytes(capacity_bytes_),
                                   serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
+                                  lacks_huge_pages_ ? kNoHugePages : "",
                                   topo::format_bytes(budget_.available),
                                   topo::format_bytes(budget_.total), footprints());
     }
@@ -144,11 +147,16 @@ class ShmReport {
                 {"reason", reason_},
                 {"heap_bytes", capacity_bytes_},
                 {"heap_serves_malloc", serves_malloc_},
+                {"heap_lacks_huge_pages", lacks_huge_pages_},
                 {"memory_available_bytes", budget_.available},
                 {"memory_total_bytes", budget_.total}};
     }
 
   private:
+    static constexpr const char* kNoHugePages =
+        "    huge pages            not in blocks from malloc: "
+        "/sys/kernel/mm/transparent_hugepage/shmem_enabled forbids them (`advise` allows them)\n";
+
     /// Returns what groups of some sizes take from each process's heap.
     std::string footprints() const {
         std::string text;
@@ -178,6 +186,7 @@ class ShmReport {
     std::string reason_; ///< Why memory cannot be shared; empty if it can.
     std::uint64_t capacity_bytes_ = 0;
     bool serves_malloc_ = false;
+    bool lacks_huge_pages_ = false;
     shm::MemoryBudget budget_ = shm::memory_budget();
 };
 
