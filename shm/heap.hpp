@@ -104,7 +104,7 @@ class Heap {
     static Result<std::unique_ptr<Heap>> create(const HeapOptions& options);
 
     /// Returns how large a part this process can have of a segment that several make together: 0
-    /// bytes where it would take the preloaded one, which cannot be a part of another.
+    /// bytes where it would take the preloaded one now, which cannot be a part of another.
     static Result<HeapWish> wish(const HeapOptions& options, const Door& door);
 
     /// Like create(), in one segment with the heaps of others that have none yet, which need not be

@@ -35,6 +35,9 @@ struct ucg_heap_segment {
 __attribute__((visibility("default"), weak)) int
 ucg_heap_claim_1(struct ucg_heap_segment* segment_p);
 
+/* Returns what a claim would return now, without ENOMEM. Thread-safe; changes nothing. */
+__attribute__((visibility("default"), weak)) int ucg_heap_can_claim_1(void);
+
 /* Ends a claim. What was leased must have been discarded: the next claimer finds zeros. */
 __attribute__((visibility("default"), weak)) void ucg_heap_release_1(void);
 

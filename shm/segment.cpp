@@ -1,6 +1,7 @@
 #include "shm/segment.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -54,6 +55,17 @@ const char* map_over(std::byte* base, std::uint64_t bytes, int file) {
     // what is touched gets pages (MCL_ONFAULT).
     ::munlock(base, bytes);
     return backed && ::mprotect(base, bytes, kAccess) != 0 ? "mprotect" : nullptr;
+}
+
+/// Returns whether the preloaded library gives its segment; says so, once, if the program prevents
+/// it. The library has told of other reasons.
+bool gives(int error) {
+    static std::atomic_flag told;
+    if (error == EBADF && !told.test_and_set()) {
+        log(LogLevel::warn, "the program closed the descriptor of its preloaded heap: peers cannot "
+                            "read what it allocates");
+    }
+    return error == 0;
 }
 
 } // namespace
@@ -126,20 +138,13 @@ Result<std::unique_ptr<Segment>> Segment::map_sealed(Descriptor file, std::uint6
 }
 
 bool Segment::process_has_one() {
-    return ucg_heap_claim_1 != nullptr && ucg_heap_release_1 != nullptr;
+    return ucg_heap_can_claim_1 != nullptr && ucg_heap_claim_1 != nullptr &&
+           ucg_heap_release_1 != nullptr && gives(ucg_heap_can_claim_1());
 }
 
 std::unique_ptr<Segment> Segment::of_process() {
-    if (!process_has_one()) {
-        return nullptr;
-    }
     ucg_heap_segment claimed = {};
-    const int error = ucg_heap_claim_1(&claimed);
-    if (error == EBADF) {
-        log(LogLevel::warn, "the program closed the descriptor of its preloaded heap: peers cannot "
-                            "read what it allocates");
-    }
-    if (error != 0) {
+    if (!process_has_one() || !gives(ucg_heap_claim_1(&claimed))) {
         return nullptr;
     }
     std::unique_ptr<Segment> segment(new Segment(Descriptor::borrowed(claimed.descriptor),

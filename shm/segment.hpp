@@ -30,9 +30,10 @@ class Segment {
 
     /// Returns the segment of the preloaded libucg_heap.so, which has mapped it for the whole life
     /// of the process and serves the program's malloc from a part of it; null when nothing is
-    /// preloaded, or another heap of this process has it. The destructor gives it back.
+    /// preloaded, another heap of this process has it, or the program runs from ordinary memory.
+    /// The destructor gives it back.
     static std::unique_ptr<Segment> of_process();
-    /// Returns whether libucg_heap.so is preloaded.
+    /// Returns whether of_process() would return one now.
     static bool process_has_one();
 
     Segment(const Segment&) = delete;

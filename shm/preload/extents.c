@@ -223,8 +223,8 @@ bool heap_extents_install(void) {
     if (!find_arena(&arena) || !heap_space_fork_is_guarded() ||
         !set_number(arena, "extent_hooks", &hooks, sizeof(void*))) {
         heap_warn("libucg_heap.so serves this program from ordinary memory: the program brings its "
-                  "own malloc, or MALLOC_CONF leaves no arena for large blocks (narenas, "
-                  "oversize_threshold)");
+                  "own malloc (or a tool such as valgrind replaces it), or MALLOC_CONF leaves no "
+                  "arena for large blocks (narenas, oversize_threshold)");
         return false;
     }
     /* From here on blocks come from the segment. */

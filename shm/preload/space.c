@@ -166,12 +166,25 @@ bool heap_space_purge(void* address, size_t bytes) {
 
 /* ------------------------------------------------------------------ for libucg */
 
-int ucg_heap_claim_1(struct ucg_heap_segment* segment_p) {
+/* Returns why nobody can claim the segment; 0 if there is no reason. */
+static int reason_against_claims(void) {
     if (!heap_space.shared) {
         return ENOTSUP;
     }
-    if (!heap_space_file_is_open()) {
-        return EBADF;
+    return heap_space_file_is_open() ? 0 : EBADF;
+}
+
+int ucg_heap_can_claim_1(void) {
+    const int error = reason_against_claims();
+
+    return error == 0 && atomic_load(&claimed) ? EBUSY : error;
+}
+
+int ucg_heap_claim_1(struct ucg_heap_segment* segment_p) {
+    const int error = reason_against_claims();
+
+    if (error != 0) {
+        return error;
     }
     if (atomic_exchange(&claimed, true)) {
         return EBUSY;

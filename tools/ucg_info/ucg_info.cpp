@@ -129,15 +129,18 @@ class ShmReport {
             return text + fmt::format("not possible: {}\n", reason_);
         }
         text += enabled_ ? "used between ranks of one host\n" : "possible, not used: UCG_TLS\n";
-        return text + fmt::format("    heap of a process     {}\n"
-                                  "    serves malloc         {}\n{}"
-                                  "    memory that is free   {} of {}\n"
-                                  "    for a group           {}\n",
-                                  topo::format_bytes(capacity_bytes_),
-                                  serves_malloc_ ? "yes" : "no: libucg_heap.so is not preloaded",
-                                  lacks_huge_pages_ ? kNoHugePages : "",
-                                  topo::format_bytes(budget_.available),
-                                  topo::format_bytes(budget_.total), footprints());
+        return text +
+               fmt::format("    heap of a process     {}\n"
+                           "    serves malloc         {}\n{}"
+                           "    memory that is free   {} of {}\n"
+                           "    for a group           {}\n",
+                           topo::format_bytes(capacity_bytes_),
+                           serves_malloc_
+                               ? "yes"
+                               : "no: libucg_heap.so is not preloaded, or has said why it does not",
+                           lacks_huge_pages_ ? kNoHugePages : "",
+                           topo::format_bytes(budget_.available), topo::format_bytes(budget_.total),
+                           footprints());
     }
 
     Json json() const {
