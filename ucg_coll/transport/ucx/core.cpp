@@ -4,8 +4,10 @@
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "ucg_coll/base/random.hpp"
 
@@ -25,6 +27,19 @@ void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> list
                 group.complete(*message, why);
             }
         }
+    }
+}
+
+/// Keeps a context whose worker could not give everything back: UCX 1.18 ends a process that
+/// cleans up a context in which memory of an unfinished message is still registered.
+void keep_for_ever(UcpContext context) {
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<ucp_context_h>; // For those who look for leaks.
+    const std::lock_guard lock(mutex);
+    const ucp_context_h leaked = context.release();
+    try {
+        kept->push_back(leaked);
+    } catch (const std::bad_alloc&) { // NOLINT(bugprone-empty-catch): it is kept all the same.
     }
 }
 
@@ -97,8 +112,12 @@ Core::~Core() {
         std::this_thread::yield(); // The peers may need this processor to answer.
     }
     groups_.discard_orphans();
+    const bool unfinished = operations_.active() > 0;
     ucp_.worker.reset(); // While the peers of what it may still complete are there.
     peers_.clear();      // Their lanes go before the interfaces.
+    if (unfinished) {
+        keep_for_ever(std::move(ucp_.context));
+    }
 }
 
 /// Is UCP to be polled in this call of progress()? To poll it costs as much as the whole short
