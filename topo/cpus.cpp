@@ -8,10 +8,12 @@
 #include <memory>
 #include <sched.h>
 #include <sstream>
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
 #include "topo/cgroup.hpp"
+#include "ucg_coll/base/base.hpp"
 
 namespace ucg::topo {
 
@@ -51,8 +53,22 @@ unsigned usable_cpu_count() {
     return limit_cpu_count(usable_cpus().size(), cpu_quota(read_file));
 }
 
-unsigned granted_cpu_count() {
-    return limit_cpu_count(kNoCpuQuota, cpu_quota(read_file));
+// Returns a number of the directory that every mount of its file system shows alike; 0 if it cannot
+// be asked.
+static std::uint64_t directory_identity(const std::string& path) {
+    struct stat facts = {};
+    if (::stat(path.c_str(), &facts) != 0) {
+        return 0;
+    }
+    return std::max<std::uint64_t>(1, Hash().value(facts.st_dev).value(facts.st_ino).digest());
+}
+
+CpuGrant cpu_grant() {
+    const std::optional<CpuQuota> quota = tightest_cpu_quota(read_file);
+    if (!quota) {
+        return {};
+    }
+    return {limit_cpu_count(kNoCpuQuota, quota->cpus), directory_identity(quota->directory)};
 }
 
 unsigned limit_cpu_count(std::size_t affinity, std::optional<double> quota) {
@@ -101,20 +117,25 @@ static std::optional<double> directory_quota(const CgroupDirectory& directory,
     return quota && period ? parse_cfs_quota(*quota, *period) : std::nullopt;
 }
 
-std::optional<double> cpu_quota(const ReadFile& read) {
+std::optional<CpuQuota> tightest_cpu_quota(const ReadFile& read) {
     const auto groups = read("/proc/self/cgroup");
     const auto mounts = read("/proc/self/mountinfo");
     if (!groups || !mounts) {
         return std::nullopt;
     }
-    std::optional<double> tightest;
+    std::optional<CpuQuota> tightest;
     for (const CgroupDirectory& directory : cpu_cgroup_directories(*groups, *mounts)) {
         const std::optional<double> quota = directory_quota(directory, read);
-        if (quota && (!tightest || *quota < *tightest)) {
-            tightest = quota;
+        if (quota && (!tightest || *quota <= tightest->cpus)) {
+            tightest = {*quota, directory.path};
         }
     }
     return tightest;
+}
+
+std::optional<double> cpu_quota(const ReadFile& read) {
+    const std::optional<CpuQuota> tightest = tightest_cpu_quota(read);
+    return tightest ? std::optional(tightest->cpus) : std::nullopt;
 }
 
 std::string format_ranges(const std::vector<std::uint32_t>& numbers) {

@@ -22,17 +22,32 @@ unsigned usable_cpu_count();
 
 /// Stands for a quota that does not limit.
 inline constexpr unsigned kNoCpuQuota = ~0U;
-/// Returns the whole CPUs that the process's cgroups grant, at least 1, whatever the affinity mask
-/// says; kNoCpuQuota if they do not limit it. Reads files, so it is for set-up.
-unsigned granted_cpu_count();
+
+/// What the cgroups of a process grant, whatever its affinity mask says.
+struct CpuGrant {
+    unsigned cpus = kNoCpuQuota; ///< Whole CPUs, at least 1; kNoCpuQuota if they do not limit it.
+    /// The cgroup whose quota that is: equal exactly for processes under one kernel that share this
+    /// quota, whatever paths they see (up to a collision of 64 bits). 0: not known, or no quota.
+    std::uint64_t group = 0;
+};
+/// Returns what this process's cgroups grant. Reads files, so it is for set-up.
+CpuGrant cpu_grant();
 
 /// A function that returns the content of a file, or nothing if it cannot be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 /// Reads a file of this machine.
 std::optional<std::string> read_file(const std::string& path);
 
+/// A CPU quota of a cgroup.
+struct CpuQuota {
+    double cpus = 0;       ///< 1.5: 150 ms in every 100 ms.
+    std::string directory; ///< That of the cgroup.
+};
 /// Returns the tightest CPU quota of the process whose /proc/self files `read` reads, over its
-/// cgroups and all their parents, in CPUs (1.5: 150 ms in every 100 ms). Nothing where none is set.
+/// cgroups and all their parents; of equal ones the outermost, which more processes share. Nothing
+/// where none is set.
+std::optional<CpuQuota> tightest_cpu_quota(const ReadFile& read);
+/// Returns this quota in CPUs.
 std::optional<double> cpu_quota(const ReadFile& read);
 
 /// Returns the quota in CPUs that cgroup v2's cpu.max holds: "150000 100000", or nothing for "max

@@ -17,7 +17,7 @@ namespace {
 /// Returns how many of the host's CPUs this job may use: all that are online, unless a control
 /// group grants fewer. The own affinity mask says nothing of the other processes'.
 unsigned host_cpus(const Context::ProcessFacts& facts) {
-    return std::min(facts.cpu_quota, static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN)));
+    return std::min(facts.grant.cpus, static_cast<unsigned>(::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 topo::Place place_at_hand(const std::vector<std::uint32_t>& cpus) {
@@ -47,7 +47,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
       profile_(std::move(profile)), phases_(std::move(phases)), name_("ucg"),
       threaded_(asks_for_threads(params)),
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
-                                                       topo::granted_cpu_count()},
+                                                       topo::cpu_grant()},
       waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),
       memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());

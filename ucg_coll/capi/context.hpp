@@ -229,9 +229,7 @@ class Context {
     struct ProcessFacts {
         Result<shm::HostFacts> host; ///< Processes with equal facts share memory.
         std::vector<std::uint32_t> cpus = {};
-        /// Whole CPUs that its control groups grant, whatever the mask says; topo::kNoCpuQuota if
-        /// they do not limit it.
-        unsigned cpu_quota = topo::kNoCpuQuota;
+        topo::CpuGrant grant = {}; ///< Of its control groups, whatever the mask says.
     };
     const ProcessFacts& process_facts() const { return process_facts_; }
     /// Returns where this process runs, or where UCG_MACHINE has it run; the host is not set.

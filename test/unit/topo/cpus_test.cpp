@@ -109,8 +109,11 @@ TEST_CASE("topo: the tightest quota up the hierarchy counts", "[topo][cpus]") {
         CHECK(cpu_quota(reader(files)) == 2.0);
         files["/sys/fs/cgroup/a/b/cpu.max"] = "300000 100000\n";
         CHECK(cpu_quota(reader(files)) == 2.0);
+        files["/sys/fs/cgroup/a/b/cpu.max"] = "200000 100000\n";
+        CHECK(tightest_cpu_quota(reader(files))->directory == "/sys/fs/cgroup/a");
         files["/sys/fs/cgroup/a/b/cpu.max"] = "50000 100000\n";
         CHECK(cpu_quota(reader(files)) == 0.5);
+        CHECK(tightest_cpu_quota(reader(files))->directory == "/sys/fs/cgroup/a/b");
     }
     SECTION("no such files") {
         CHECK(cpu_quota(reader({})) == std::nullopt);
@@ -130,6 +133,14 @@ TEST_CASE("topo: this process may use a CPU", "[topo][cpus]") {
     CHECK(std::is_sorted(cpus.begin(), cpus.end()));
     CHECK(usable_cpu_count() >= 1);
     CHECK(usable_cpu_count() <= cpus.size());
+}
+
+TEST_CASE("topo: what the cgroups of this process grant", "[topo][cpus]") {
+    const std::optional<CpuQuota> quota = tightest_cpu_quota(read_file);
+    const CpuGrant grant = cpu_grant();
+    CHECK((grant.cpus == kNoCpuQuota) == !quota.has_value());
+    CHECK((grant.group == 0) == !quota.has_value());
+    CHECK(cpu_grant().group == grant.group);
 }
 
 TEST_CASE("topo: ranges of numbers", "[topo][cpus]") {

@@ -25,7 +25,8 @@ Hello hello_of(Context& context, std::uint32_t rank, std::uint32_t rank_count) {
     mine.profile_named = context.profile().named ? 1 : 0;
     mine.profile_found = context.profile().path.empty() ? 0 : 1;
     mine.profile_bad = context.profile().complaint.empty() ? 0 : 1;
-    mine.cpu_quota = facts.cpu_quota;
+    mine.cpu_quota = facts.grant.cpus;
+    mine.cpu_quota_group = facts.grant.group;
     for (const std::uint32_t cpu : facts.cpus) {
         mine.cpus.add(cpu);
     }

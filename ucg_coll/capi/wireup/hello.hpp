@@ -21,7 +21,7 @@ namespace ucg::capi {
 
 /// Tells builds of one version apart: raised with every change of what ranks tell one another, of
 /// messages, or of the memory that they share.
-inline constexpr std::uint32_t kProtocol = 7;
+inline constexpr std::uint32_t kProtocol = 8;
 
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.
@@ -38,12 +38,12 @@ struct Hello {
     Config::CommonDigests settings = {}; ///< What all must have alike.
     std::uint64_t profile_hash = 0;
     std::uint64_t named_machine_hash = 0; ///< Of the machine that UCG_MACHINE names; 0: none.
+    std::uint64_t cpu_quota_group = 0;    ///< topo::CpuGrant::group.
     std::uint32_t named_machine_bad = 0;
     std::uint32_t profile_named = 0;
     std::uint32_t profile_found = 0; ///< Read from a file.
     std::uint32_t profile_bad = 0;
-    /// Whole CPUs that its control groups grant, whatever the mask says: topo::granted_cpu_count().
-    std::uint32_t cpu_quota = topo::kNoCpuQuota;
+    std::uint32_t cpu_quota = topo::kNoCpuQuota; ///< topo::CpuGrant::cpus.
     std::uint32_t shm_enabled = 0;
     std::uint32_t has_heap = 0;   ///< 1: its node heap is there; `heap` is no wish.
     std::uint32_t makes_heap = 0; ///< 1: it makes its heap for another group, and offers none yet.
@@ -70,7 +70,7 @@ struct Hello {
     std::uint64_t network_process = 0;
     std::uint32_t rank = 0;
     std::uint32_t rank_count = 0; ///< 0: the caller's allgather has left this part out.
-    std::array<std::uint64_t, 4> reserved = {};
+    std::array<std::uint64_t, 3> reserved = {};
 };
 static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
               offsetof(Hello, protocol) == 4);

@@ -22,28 +22,68 @@ topo::Placement placement_of(const std::vector<Hello>& all) {
     return topo::Placement(places);
 }
 
-/// What ranks share under one kernel. Ranks of several hosts under one kernel (containers, pods,
-/// virtual hosts) share its processors, whatever each host shows of them.
-struct MachineLoad {
+/// Ranks that share a quota, or, where no quota is known of them, those on a host.
+struct Share {
     unsigned ranks = 0;
-    unsigned granted_cpus = 0; ///< Sum over the hosts.
+    unsigned quota = topo::kNoCpuQuota;
     CpuMask cpus;
 
-    CpuLoad load() const { return {ranks, std::min(granted_cpus, cpus.count())}; }
+    CpuLoad load() const { return {ranks, std::max(1U, std::min(cpus.count(), quota))}; }
 };
 
-/// Adds the ranks on a host, and the CPUs that they may use together.
-void add_host(MachineLoad& machine, const std::vector<Hello>& all, Ranks ranks) {
-    CpuMask cpus;
-    unsigned quota = topo::kNoCpuQuota;
-    for (const Rank rank : ranks) {
-        const Hello& hello = all[static_cast<std::size_t>(rank)];
-        cpus.add(hello.cpus);
-        quota = std::min(quota, hello.cpu_quota);
+/// What ranks share under one kernel, on however many hosts (containers, pods, virtual hosts): its
+/// processors, whatever each host shows of them. The quotas of several control groups add up. Where
+/// ranks are limited by a group, and others by one that lies in it, the sum is too large.
+class MachineLoad {
+  public:
+    void add(const Hello& hello, std::uint32_t host) {
+        Share& share = shares_[key(hello, host)];
+        ++share.ranks;
+        share.quota = std::min(share.quota, hello.cpu_quota);
+        share.cpus.add(hello.cpus);
+        ++ranks_;
+        cpus_.add(hello.cpus);
     }
-    machine.ranks += static_cast<unsigned>(ranks.size());
-    machine.granted_cpus += std::max(1U, std::min(cpus.count(), quota));
-    machine.cpus.add(cpus);
+
+    CpuLoad load() const {
+        std::uint64_t granted = 0;
+        for (const auto& [group, share] : shares_) {
+            granted += share.load().cpus;
+        }
+        const std::uint64_t cpus = std::min<std::uint64_t>(granted, cpus_.count());
+        return {ranks_, std::max(1U, static_cast<unsigned>(cpus))};
+    }
+
+    /// Returns the load of that rank, whose share may be fuller than the machine.
+    CpuLoad load_of(const Hello& hello, std::uint32_t host) const {
+        return std::max(load(), shares_.at(key(hello, host)).load());
+    }
+
+    /// Returns the load of the ranks that have the least.
+    CpuLoad fullest() const {
+        CpuLoad fullest = load();
+        for (const auto& [group, share] : shares_) {
+            fullest = std::max(fullest, share.load());
+        }
+        return fullest;
+    }
+
+  private:
+    using Key = std::pair<std::uint64_t, std::uint32_t>; ///< A control group, or 0 and a host.
+    static Key key(const Hello& hello, std::uint32_t host) {
+        return hello.cpu_quota_group != 0 ? Key{hello.cpu_quota_group, 0} : Key{0, host};
+    }
+
+    std::map<Key, Share> shares_;
+    unsigned ranks_ = 0;
+    CpuMask cpus_;
+};
+
+void add_host(MachineLoad& machine, const std::vector<Hello>& all, const topo::Placement& placement,
+              std::uint32_t host) {
+    for (const Rank rank : placement.ranks_on(host)) {
+        machine.add(all[static_cast<std::size_t>(rank)], host);
+    }
 }
 
 } // namespace
@@ -60,15 +100,19 @@ Places places_of(const std::vector<Hello>& all, Rank rank) {
     };
     std::map<std::uint64_t, MachineLoad> machines;
     for (std::uint32_t host = 0; host < placement.host_count(); ++host) {
-        add_host(machines[machine_of(host)], all, placement.ranks_on(host));
+        add_host(machines[machine_of(host)], all, placement, host);
     }
     for (const auto& [machine, load] : machines) {
-        const CpuLoad of_machine = load.load();
+        const CpuLoad fullest = load.fullest();
         places.ranks_per_cpu =
-            std::max(places.ranks_per_cpu, static_cast<double>(of_machine.ranks) / of_machine.cpus);
+            std::max(places.ranks_per_cpu, static_cast<double>(fullest.ranks) / fullest.cpus);
     }
     places.one_kernel = machines.size() == 1 && all.front().machine != 0;
-    places.load = machines[machine_of(placement.host(rank))].load();
+    const std::uint32_t own = placement.host(rank);
+    places.load = machines[machine_of(own)].load_of(all[static_cast<std::size_t>(rank)], own);
+    MachineLoad own_host;
+    add_host(own_host, all, placement, own);
+    places.host_cpus = own_host.load().cpus;
     return places;
 }
 

@@ -10,12 +10,14 @@
 
 namespace ucg::capi {
 
-/// Where the ranks are and how they share processors. The same on all ranks, except for the load.
+/// Where the ranks are and how they share processors. The same on all ranks, except for load and
+/// host_cpus.
 struct Places {
     topo::Placement placement;
-    double ranks_per_cpu = 1; ///< On the fullest machine; at least 1.
+    double ranks_per_cpu = 1; ///< Where there are most: on a machine, or of a quota; at least 1.
     bool one_kernel = false;  ///< All ranks are on hosts under one kernel.
-    CpuLoad load;             ///< That of the machine that `rank` is on.
+    CpuLoad load;             ///< Of the machine that `rank` is on, or of its quota.
+    unsigned host_cpus = 1;   ///< That the ranks on the host of `rank` may use together.
 };
 
 /// Works out the places from what all ranks said. `all` is by rank. REQUIRES: 0 <= rank <

@@ -139,7 +139,10 @@ class Wireup {
         Places places = places_of(all, peers_.rank());
         group_.placement = std::move(places.placement);
         group_.ranks_per_cpu = places.ranks_per_cpu;
-        group_.load = std::max(context_.host_load(), places.load);
+        // The context knows only its own quota, which others of its processes may not share.
+        CpuLoad host_load = context_.host_load();
+        host_load.cpus = std::max(host_load.cpus, places.host_cpus);
+        group_.load = std::max(host_load, places.load);
         one_kernel_ = places.one_kernel;
     }
 

@@ -29,7 +29,7 @@ struct WiredGroup {
     cost::NetworkKind network = cost::NetworkKind::unknown; ///< Kind of the network between hosts.
     double network_message_ns = 0; ///< One-way time of a short message there; 0: as built in.
     CpuLoad load;                  ///< That of this host.
-    double ranks_per_cpu = 1;      ///< Those of the group, on the fullest machine.
+    double ranks_per_cpu = 1;      ///< Places::ranks_per_cpu.
     /// Bytes of the longest share on a flag slot, of each rank that has others on its host.
     std::uint64_t flag_slot_bytes = 0;
     std::uint64_t staging_bytes = 0; ///< Bytes that each such rank has for its peers to read.
