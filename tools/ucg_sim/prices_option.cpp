@@ -117,8 +117,9 @@ void PricesOptions::add_options(CLI::App& app) {
     link_per_byte_ = add_parsed_option(
         group, "--host-link", link_per_byte_ns_, parse_time_ns, "TIME",
         "The ranks of a host share its link, per byte (default: it is never in the way)");
-    link_per_message_ = add_parsed_option(group, "--host-link-message", link_per_message_ns_,
-                                          parse_time_ns, "TIME", "The same, per message");
+    link_per_message_ =
+        add_parsed_option(group, "--host-link-message", link_per_message_ns_, parse_time_ns, "TIME",
+                          "The same, between one message and the next");
 }
 
 void PricesOptions::check() const {

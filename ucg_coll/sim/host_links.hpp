@@ -24,6 +24,13 @@ class HostLinks {
                               static_cast<double>(bytes) * price_.per_byte_ns);
     }
 
+    /// Returns how long after its first byte the last byte of a message passes a link that it need
+    /// not wait for.
+    Picoseconds passage(std::uint64_t bytes) const {
+        const double further = bytes > 0 ? static_cast<double>(bytes - 1) : 0.0;
+        return to_picoseconds(further * price_.per_byte_ns);
+    }
+
     /// Requests the link at `time` for a message. Returns how long the message has to wait for it.
     Picoseconds pass(std::uint32_t host, Direction direction, Picoseconds time,
                      std::uint64_t bytes) {

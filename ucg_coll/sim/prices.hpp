@@ -140,9 +140,11 @@ double combine_flag_slots_ns(const Compute& compute, const Memory& memory, topo:
 double flag_slot_lines_ns(const Memory& memory, topo::Distance distance, std::uint64_t readers,
                           std::uint64_t bytes);
 
-/// How long a message occupies the link of its host, which carries one message at a time in each
-/// direction. A message that is alone on its way passes the link while it is being sent, so a link
-/// that is no slower than the sender adds nothing.
+/// How long a message of n bytes occupies the link of its host, which carries one message at a time
+/// in each direction: per_message_ns + n per_byte_ns. As in LogGP, the time per message keeps only
+/// the next message waiting: the last byte passes (n - 1) per_byte_ns after the first. A message
+/// that is alone on its way passes the link while it is being sent, so a link that is no slower
+/// than the sender adds nothing, and a slower one what it takes longer.
 struct HostLink {
     double per_message_ns = 0;
     double per_byte_ns = 0;

@@ -389,7 +389,7 @@ Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
 }
 
 /// Sends a message on its way. It occupies its host's link while its last bytes leave, unless it
-/// has to wait for the link.
+/// has to wait for the link. Where the link is slower than the sender, its last byte leaves later.
 void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picoseconds left) {
     if (!links_ || placement_.same_host(transit.from, transit.to)) {
         deliver(id, transit);
@@ -397,7 +397,9 @@ void Run::depart(MessageId id, const Transit& transit, Picoseconds begin, Picose
     }
     transits_.resize(std::max<std::size_t>(transits_.size(), id + std::size_t{1}));
     transits_[id] = transit;
-    push(EventKind::link_out, std::max(begin, left - links_->occupancy(mailbox_[id].bytes)), id);
+    const std::uint64_t bytes = mailbox_[id].bytes;
+    transits_[id].arrival += std::max<Picoseconds>(0, begin + links_->passage(bytes) - left);
+    push(EventKind::link_out, std::max(begin, left - links_->occupancy(bytes)), id);
 }
 
 void Run::pass_link(const Event& event) {

@@ -242,6 +242,28 @@ TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
           alone + (kPerHost - 1) * to_picoseconds(100));
 }
 
+TEST_CASE("sim: a link that is slower than the sender delays a message that is alone", "[sim]") {
+    // Rank 0 sends to each of the others, which are on hosts of their own.
+    const auto time = [](Rank ranks, const sim::Network& network, const sim::HostLink& link) {
+        sim::Options options;
+        options.network = network;
+        options.host_link = link;
+        const auto placement = topo::Placement::regular(static_cast<std::uint32_t>(ranks), 1);
+        const auto request = request_of(graph::Collective::scatter, ranks, 1000);
+        return simulated(planned(placement, request, "linear"), placement, options).completion();
+    };
+    const Picoseconds alone = time(2, kPaper, {});
+    REQUIRE(alone == to_picoseconds(400 + 100 + 400));
+    // The sender takes 500 ns, the link 0.8 ns for each byte after the first.
+    CHECK(time(2, kPaper, {0, 0.8}) == alone + to_picoseconds(999 * 0.8 - 500));
+    CHECK(time(3, kPaper, {0, 0.8}) == alone + to_picoseconds(999 * 0.8 - 500 + 1000 * 0.8));
+    // A gap delays only the next message. A link with the sender's gaps adds nothing.
+    CHECK(time(2, kPaper, {300, 0.4}) == alone);
+    CHECK(time(3, kPaper, {300, 0.4}) == alone + to_picoseconds(300 + 1000 * 0.4));
+    const cost::LogGp model = cost::default_profile().level(topo::Distance::network);
+    CHECK(time(2, model, {model.gap_ns, model.gap_per_byte_ns}) == time(2, model, {}));
+}
+
 TEST_CASE("sim: of several in a row each rank begins one as it is done with the one before",
           "[sim]") {
     const auto placement = topo::Placement::one_host(4);
