@@ -103,7 +103,7 @@ std::optional<Surroundings> surroundings(std::uint32_t cpu, const ReadFile& read
     }
     found.cache = read_last_cache(read, directory);
     if (found.cache.empty()) {
-        found.cache = found.numa;
+        found.cache = found.core;
     }
     return found;
 }

@@ -12,8 +12,8 @@
 namespace ucg::topo {
 
 /// The levels of the machine that contain one CPU. Each member lists the CPUs of one level in
-/// rising order, by the operating system's numbers. A level that the machine lacks has the CPUs of
-/// the next level outside it.
+/// rising order, by the operating system's numbers. A machine without NUMA domains is taken for one
+/// that has one in each package. If nothing is known of caches, no cores share one.
 struct Surroundings {
     std::vector<std::uint32_t> package;
     std::vector<std::uint32_t> numa;

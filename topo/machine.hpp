@@ -15,9 +15,10 @@ namespace ucg::topo {
 /// of cores first mentions them; where levels nest, these are hwloc's logical indexes.
 struct Core {
     std::uint32_t package = 0;
-    std::uint32_t numa = 0;                  ///< The nearest NUMA domain.
-    std::uint32_t l3 = 0;                    ///< Last-level cache group, whatever its level is.
-    std::uint32_t l2 = 0;                    ///< Cores with equal numbers share an L2.
+    std::uint32_t numa = 0; ///< The nearest NUMA domain.
+    std::uint32_t l3 = 0;   ///< Last-level cache group, whatever its level is; of no other core if
+                            ///< nothing is known of caches.
+    std::uint32_t l2 = 0;   ///< Cores with equal numbers share an L2.
     std::vector<std::uint32_t> threads = {}; ///< The operating system's CPU numbers of its threads.
 
     bool operator==(const Core&) const = default;

@@ -78,9 +78,8 @@ std::uint64_t cache_bytes(hwloc_obj_t cache) {
     return cache != nullptr ? cache->attr->cache.size : 0;
 }
 
-// Reads cores from a loaded topology. An object that is missing stands for the level outside it:
-// without a package object the package is the whole machine, without a NUMA node the NUMA domain is
-// the package, without a cache the last-level cache is the NUMA domain.
+// Reads cores from a loaded topology. Without a package object the package is the whole machine,
+// without a NUMA node the NUMA domain is the package, and without a cache cores share none.
 class CoreReader {
   public:
     explicit CoreReader(hwloc_topology_t topology) : topology_(topology) {}
@@ -97,7 +96,7 @@ class CoreReader {
         Core core;
         core.package = packages_(key(package, root));
         core.numa = numas_(outer_numa->gp_index);
-        core.l3 = last_levels_(key(last_level_cache(object), outer_numa));
+        core.l3 = last_levels_(key(last_level_cache(object), object));
         core.l2 = l2s_(key(l2, object));
         core.threads = threads_of(object);
         return core;

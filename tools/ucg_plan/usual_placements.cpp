@@ -22,17 +22,17 @@ struct Nodes {
 };
 
 constexpr Nodes kNodes[] = {
-    {"1 host of 2 ranks", "package:1 core:2 pu:1", {{{1, 2}}}},
-    {"1 host of 8 ranks", "package:1 core:8 pu:1", {{{1, 8}}}},
-    {"1 host of 2 x 6 ranks", "package:2 core:6 pu:1", {{{1, 12}}}},
-    {"1 host of 4 x 8 ranks", "package:4 core:8 pu:1", {{{1, 32}}}},
-    {"1 host of 2 x 64 ranks", "package:2 core:64 pu:1", {{{1, 128}}}},
-    {"4 hosts of 8 ranks", "package:1 core:8 pu:1", {{{4, 8}}}},
-    {"4 hosts of 8 ranks in turn", "package:1 core:8 pu:1", {{{4, 8}}}, Order::round_robin},
-    {"16 hosts of 1 rank", "package:1 core:16 pu:1", {{{16, 1}}}},
-    {"16 hosts of 1 rank, 1 of 16", "package:1 core:16 pu:1", {{{16, 1}, {1, 16}}}},
-    {"4 hosts of 1, 16, 16, 16 ranks", "package:1 core:16 pu:1", {{{1, 1}, {3, 16}}}},
-    {"64 hosts of 16 ranks", "package:1 core:16 pu:1", {{{64, 16}}}},
+    {"1 host of 2 ranks", "package:1 l3:1 core:2 pu:1", {{{1, 2}}}},
+    {"1 host of 8 ranks", "package:1 l3:1 core:8 pu:1", {{{1, 8}}}},
+    {"1 host of 2 x 6 ranks", "package:2 l3:1 core:6 pu:1", {{{1, 12}}}},
+    {"1 host of 4 x 8 ranks", "package:4 l3:1 core:8 pu:1", {{{1, 32}}}},
+    {"1 host of 2 x 64 ranks", "package:2 l3:1 core:64 pu:1", {{{1, 128}}}},
+    {"4 hosts of 8 ranks", "package:1 l3:1 core:8 pu:1", {{{4, 8}}}},
+    {"4 hosts of 8 ranks in turn", "package:1 l3:1 core:8 pu:1", {{{4, 8}}}, Order::round_robin},
+    {"16 hosts of 1 rank", "package:1 l3:1 core:16 pu:1", {{{16, 1}}}},
+    {"16 hosts of 1 rank, 1 of 16", "package:1 l3:1 core:16 pu:1", {{{16, 1}, {1, 16}}}},
+    {"4 hosts of 1, 16, 16, 16 ranks", "package:1 l3:1 core:16 pu:1", {{{1, 1}, {3, 16}}}},
+    {"64 hosts of 16 ranks", "package:1 l3:1 core:16 pu:1", {{{64, 16}}}},
 };
 
 topo::Placement placement_of(const Nodes& nodes, const topo::Machine& machine) {

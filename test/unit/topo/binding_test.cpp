@@ -140,15 +140,19 @@ TEST_CASE("topo: the kernel and hwloc tell the same of this machine", "[topo][bi
     check_against_hwloc(*machine, read_file);
 }
 
-TEST_CASE("topo: what the kernel does not tell is the level outside", "[topo][binding]") {
+TEST_CASE("topo: what the kernel does not tell", "[topo][binding]") {
     const Machine machine = synthetic("package:2 numa:2 l3:2 core:2 pu:2");
     Files files = linux_files(machine);
-    SECTION("no caches: the NUMA domain") {
+    SECTION("no caches: cores share none") {
         std::erase_if(
             files, [](const auto& file) { return file.first.find("cache") != std::string::npos; });
         const Surroundings around = surroundings(5, reader(files)).value();
-        CHECK(around.cache == around.numa);
+        CHECK(around.cache == around.core);
         CHECK(around.numa == surroundings(5, machine)->numa);
+        const Place one = place_within(around, {5});
+        const Place other = place_within(surroundings(7, reader(files)).value(), {7});
+        REQUIRE(one.numa == other.numa);
+        CHECK(distance(one, other) == Distance::numa);
     }
     SECTION("no NUMA domains: the package") {
         files.erase("/sys/devices/system/node/online");

@@ -56,7 +56,7 @@ TEST_CASE("topo: two packages of 64 cores in groups of eight under an L3", "[top
     CHECK(placement.distance(0, 64) == Distance::host);
 }
 
-TEST_CASE("topo: what a machine lacks is replaced by the level outside", "[topo][hwloc]") {
+TEST_CASE("topo: machines that lack a level", "[topo][hwloc]") {
     SECTION("no L3: the L2 is the last level") {
         const Machine machine = synthetic("package:1 numa:1 l2:2 core:4 pu:1");
         CHECK(machine.l3_count() == 2);
@@ -65,10 +65,11 @@ TEST_CASE("topo: what a machine lacks is replaced by the level outside", "[topo]
     SECTION("an L4 above the L3s is the last level") {
         CHECK(synthetic("package:1 numa:1 l4:1 l3:2 core:2 pu:1").l3_count() == 1);
     }
-    SECTION("no cache: the NUMA domain") {
+    SECTION("no cache: cores share none") {
         const Machine machine = synthetic("package:2 numa:2 core:2 pu:1");
-        CHECK(machine.l3_count() == 4);
+        CHECK(machine.l3_count() == 8);
         CHECK(machine.l3_bytes() == 0);
+        CHECK(distance(machine.place_of_core(0), machine.place_of_core(1)) == Distance::numa);
     }
     SECTION("no package: the machine") {
         CHECK(synthetic("numa:2 core:2 pu:1").package_count() == 1);
