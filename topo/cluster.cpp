@@ -60,7 +60,7 @@ Children children_of(const std::vector<ClusterNode>& nodes) {
 void check(const std::vector<ClusterNode>& nodes) {
     UCG_ASSERT(nodes.size() <= kClusterNodesMax);
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-        UCG_ASSERT(is_cluster_name(nodes[i].name));
+        UCG_ASSERT(is_cluster_name(nodes[i].name) || (i == 0 && nodes[i].name.empty()));
         UCG_ASSERT(i == 0 ? nodes[i].parent == kNoNode && nodes[i].kind == Kind::network_switch
                           : nodes[i].parent < i &&
                                 nodes[nodes[i].parent].kind == Kind::network_switch);
@@ -137,6 +137,14 @@ void Cluster::index_names() {
         std::adjacent_find(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
             return name_of(a) == name_of(b);
         }) == by_name_.end());
+}
+
+std::uint32_t Cluster::tree_of_machine(std::uint32_t machine) const {
+    std::uint32_t node = machine_node_[machine];
+    while (nodes_[node].parent != 0) {
+        node = nodes_[node].parent;
+    }
+    return node;
 }
 
 std::vector<std::uint32_t> Cluster::children(std::uint32_t node) const {

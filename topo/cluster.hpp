@@ -19,6 +19,10 @@ inline constexpr std::uint32_t kNoNode = UINT32_MAX;
 /// The most nodes that a Cluster may have; a file with more has a mistake.
 inline constexpr std::size_t kClusterNodesMax = std::size_t{1} << 21;
 
+/// Whether a file may describe several trees of switches that nothing connects. A job mostly lies
+/// in one of them; what needs one tree of all machines takes no such file.
+enum class Trees : std::uint8_t { one, several };
+
 /// A switch or a machine, with its link to the switch above it.
 struct ClusterNode {
     enum class Kind : std::uint8_t { network_switch, machine };
@@ -41,8 +45,9 @@ std::string_view name(ClusterNode::Kind kind);
 ///   * the subtree of `node` is the nodes [node, subtree_end(node));
 ///   * the machines of a subtree, numbered in order of their nodes, are a range of numbers too.
 ///
-/// Names are unique. A parameter `node` is an index among all nodes; `machine` is a machine's
-/// number among the machines.
+/// Names are unique. The name of the root may be empty: then it is no switch, but stands above
+/// several trees that nothing connects (is_forest()). A parameter `node` is an index among all
+/// nodes; `machine` is a machine's number among the machines.
 class Cluster {
   public:
     /// A half-open range [begin, end) of machine numbers.
@@ -60,10 +65,17 @@ class Cluster {
     /// Makes a cluster of `nodes`. Children of a switch keep their order among those of their kind;
     /// indexes change if `nodes` is not yet in the order above. REQUIRES: the first node alone has
     /// no parent, and is a switch; parents are switches and come before their children; names are
-    /// unique and is_cluster_name(); at most kClusterNodesMax nodes. Takes O(n log n) time.
+    /// unique and is_cluster_name(), but for an empty one of the first node; at most
+    /// kClusterNodesMax nodes. Takes O(n log n) time.
     explicit Cluster(std::vector<ClusterNode> nodes);
 
     bool empty() const { return nodes_.empty(); }
+    /// Returns whether nothing connects the trees below the root.
+    bool is_forest() const { return !empty() && nodes_.front().name.empty(); }
+    /// Returns how many switches there are.
+    std::uint32_t switch_count() const {
+        return node_count() - machine_count() - (is_forest() ? 1 : 0);
+    }
     const std::vector<ClusterNode>& nodes() const { return nodes_; }
     std::uint32_t node_count() const { return static_cast<std::uint32_t>(nodes_.size()); }
     /// REQUIRES: node < node_count(), as for all functions below that take a node.
@@ -82,6 +94,8 @@ class Cluster {
     const std::string& machine_name(std::uint32_t machine) const {
         return nodes_[machine_node_[machine]].name;
     }
+    /// Returns the child of the root in whose subtree the machine is.
+    std::uint32_t tree_of_machine(std::uint32_t machine) const;
     /// Returns the machines in the subtree of `node`; for a machine, that machine alone.
     MachineRange machines_below(std::uint32_t node) const {
         return {machines_before_[node], machines_before_[subtree_end_[node]]};

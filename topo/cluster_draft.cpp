@@ -15,11 +15,12 @@ Status refuse(std::uint64_t line, std::string_view reason) {
 
 class TreeBuilder {
   public:
-    explicit TreeBuilder(std::vector<DraftNode> drafts) : drafts_(std::move(drafts)) {}
+    TreeBuilder(std::vector<DraftNode> drafts, Trees trees)
+        : drafts_(std::move(drafts)), trees_(trees) {}
 
     Result<Cluster> run() {
         for (Status (TreeBuilder::*const step)() :
-             {&TreeBuilder::check_names, &TreeBuilder::find_parents, &TreeBuilder::find_root,
+             {&TreeBuilder::check_names, &TreeBuilder::find_parents, &TreeBuilder::find_roots,
               &TreeBuilder::find_order}) {
             if (Status status = (this->*step)(); !status.ok()) {
                 return status;
@@ -30,9 +31,11 @@ class TreeBuilder {
 
   private:
     Status check_names() {
-        if (drafts_.size() > kClusterNodesMax) {
-            return refuse(drafts_[kClusterNodesMax].line,
-                          fmt::format("more than {} switches and machines", kClusterNodesMax));
+        // A forest has one more node than drafts.
+        const std::size_t most = kClusterNodesMax - (trees_ == Trees::several ? 1 : 0);
+        if (drafts_.size() > most) {
+            return refuse(drafts_[most].line,
+                          fmt::format("more than {} switches and machines", most));
         }
         for (std::uint32_t i = 0; i < drafts_.size(); ++i) {
             const DraftNode& draft = drafts_[i];
@@ -72,8 +75,7 @@ class TreeBuilder {
         return {};
     }
 
-    Status find_root() {
-        std::vector<std::uint32_t> roots;
+    Status find_roots() {
         bool has_machine = false;
         for (std::uint32_t i = 0; i < drafts_.size(); ++i) {
             has_machine = has_machine || drafts_[i].kind == Kind::machine;
@@ -84,24 +86,26 @@ class TreeBuilder {
                 return refuse(drafts_[i].line,
                               fmt::format("machine '{}' hangs below no switch", drafts_[i].name));
             }
-            roots.push_back(i);
+            roots_.push_back(i);
         }
         if (!has_machine) {
             return refuse(drafts_.empty() ? 1 : drafts_.back().line, "there is no machine");
         }
-        if (roots.size() > 1) {
-            return refuse(drafts_[roots[1]].line,
+        if (is_forest() && trees_ == Trees::one) {
+            const DraftNode& first = drafts_[roots_[0]];
+            const DraftNode& second = drafts_[roots_[1]];
+            return refuse(second.line,
                           fmt::format("'{}' and '{}' (line {}) have no switch above them: machines "
                                       "below them could not reach one another",
-                                      drafts_[roots[1]].name, drafts_[roots[0]].name,
-                                      drafts_[roots[0]].line));
+                                      second.name, first.name, first.line));
         }
-        root_ = roots.empty() ? kNoNode : roots.front();
         return {};
     }
 
+    bool is_forest() const { return roots_.size() > 1; }
+
     /// Puts each parent before its children. Because each node has at most one parent, every node
-    /// that the root does not reach lies on a ring or below one.
+    /// that no root reaches lies on a ring or below one.
     Status find_order() {
         std::vector<std::uint32_t> first(drafts_.size(), kNoNode); // A parent's first child ...
         std::vector<std::uint32_t> next(drafts_.size(), kNoNode);  // ... and a node's next sibling.
@@ -112,8 +116,8 @@ class TreeBuilder {
             }
         }
         position_.assign(drafts_.size(), kNoNode);
-        if (root_ != kNoNode) {
-            place(root_);
+        for (const std::uint32_t root : roots_) {
+            place(root);
         }
         for (std::size_t done = 0; done < order_.size(); ++done) { // `order_` grows here.
             for (std::uint32_t i = first[order_[done]]; i != kNoNode; i = next[i]) {
@@ -146,28 +150,36 @@ class TreeBuilder {
         return refuse(line, fmt::format("the switches form a ring: {}", names));
     }
 
+    /// A node without a name goes before the trees of a forest.
     std::vector<ClusterNode> ordered() {
         std::vector<ClusterNode> nodes;
-        nodes.reserve(order_.size());
+        const std::uint32_t before = is_forest() ? 1 : 0;
+        nodes.reserve(before + order_.size());
+        if (is_forest()) {
+            nodes.push_back({"", Kind::network_switch, kNoNode, 0});
+        }
+        const std::uint32_t above_roots = is_forest() ? 0 : kNoNode;
         for (const std::uint32_t i : order_) {
-            const std::uint32_t parent = parents_[i] == kNoNode ? kNoNode : position_[parents_[i]];
+            const std::uint32_t parent =
+                parents_[i] == kNoNode ? above_roots : before + position_[parents_[i]];
             nodes.push_back({drafts_[i].name, drafts_[i].kind, parent, drafts_[i].rate});
         }
         return nodes;
     }
 
     std::vector<DraftNode> drafts_;
+    Trees trees_;
     std::unordered_map<std::string_view, std::uint32_t> index_; // The names live in drafts_.
     std::vector<std::uint32_t> parents_;
-    std::uint32_t root_ = kNoNode;
+    std::vector<std::uint32_t> roots_;
     std::vector<std::uint32_t> order_;
     std::vector<std::uint32_t> position_; // By draft: its index in order_.
 };
 
 } // namespace
 
-Result<Cluster> build_cluster(std::vector<DraftNode> drafts) {
-    return TreeBuilder(std::move(drafts)).run();
+Result<Cluster> build_cluster(std::vector<DraftNode> drafts, Trees trees) {
+    return TreeBuilder(std::move(drafts), trees).run();
 }
 
 } // namespace ucg::topo

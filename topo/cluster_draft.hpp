@@ -21,8 +21,8 @@ struct DraftNode {
 
 /// Returns the cluster of `drafts`, in which children keep their order. A parent may come after its
 /// children. Fails with invalid_argument and "line L: what is wrong" unless the drafts are one
-/// tree: names unique and usable, every parent a switch that exists, one root, no ring, at least
-/// one machine.
-Result<Cluster> build_cluster(std::vector<DraftNode> drafts);
+/// tree, or several where `trees` says so: names unique and usable, every parent a switch that
+/// exists, no ring, at least one machine.
+Result<Cluster> build_cluster(std::vector<DraftNode> drafts, Trees trees);
 
 } // namespace ucg::topo

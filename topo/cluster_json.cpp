@@ -206,16 +206,17 @@ class Reader : public nlohmann::json_sax<Json> {
 
 } // namespace
 
-Result<Cluster> parse_cluster_json(std::string_view text) {
+Result<Cluster> parse_cluster_json(std::string_view text, Trees trees) {
     std::uint64_t line = 1;
     Reader reader(line);
     Json::sax_parse(CountingIterator(text.data(), &line),
                     CountingIterator(text.data() + text.size(), &line), &reader);
     Result<std::vector<DraftNode>> drafts = reader.result();
-    return drafts.ok() ? build_cluster(std::move(*drafts)) : drafts.status();
+    return drafts.ok() ? build_cluster(std::move(*drafts), trees) : drafts.status();
 }
 
 std::string to_json_text(const Cluster& cluster) {
+    UCG_ASSERT(!cluster.is_forest());
     std::string text = "{\"nodes\": [\n";
     for (std::uint32_t i = 0; i < cluster.node_count(); ++i) {
         const ClusterNode& node = cluster.node(i);

@@ -22,6 +22,14 @@ std::string_view trim_right(std::string_view text) {
     return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    return lower;
+}
+
 /// A unit of rates, and what 1 of it is in bytes per second.
 struct Unit {
     std::string_view name;
@@ -160,7 +168,10 @@ class LineParser {
         assignment.key = take_until(" \t\r\f\v=");
         skip_blanks();
         if (rest_.empty() || rest_.front() != '=') {
-            refuse(fmt::format("'{}' is not of the form Key=value", assignment.key.substr(0, 60)));
+            refuse(lower_case(assignment.key) == "include"
+                       ? "Slurm's 'Include' is not followed: put the lines of that file here"
+                       : fmt::format("'{}' is not of the form Key=value",
+                                     assignment.key.substr(0, 60)));
             return std::nullopt;
         }
         rest_.remove_prefix(1);
@@ -192,10 +203,7 @@ class LineParser {
     void take(const Assignment& assignment) {
         static constexpr std::array<std::string_view, 4> kKeys = {"switchname", "nodes", "switches",
                                                                   "linkspeed"};
-        std::string key(assignment.key);
-        std::transform(key.begin(), key.end(), key.begin(), [](char c) {
-            return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-        });
+        const std::string key = lower_case(assignment.key);
         const auto known = std::find(kKeys.begin(), kKeys.end(), key);
         if (key == "blockname" || key == "blocksizes") {
             refuse(fmt::format("'{}' is of Slurm's plugin topology/block, whose files tell of no "
@@ -382,7 +390,7 @@ Result<std::string> switch_line(const Cluster& cluster, std::uint32_t node, cons
 
 } // namespace
 
-Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit) {
+Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_unit, Trees trees) {
     const std::uint64_t own_unit = unit_of_file(text);
     const std::uint64_t unit = own_unit != 0 ? own_unit : bare_unit;
     std::vector<SwitchLine> lines;
@@ -403,10 +411,11 @@ Result<Cluster> parse_slurm_topology(std::string_view text, std::uint64_t bare_u
         return Status(Code::invalid_argument, "line 1: there is no switch");
     }
     Result<std::vector<DraftNode>> drafts = Claims(lines).drafts();
-    return drafts.ok() ? build_cluster(std::move(*drafts)) : drafts.status();
+    return drafts.ok() ? build_cluster(std::move(*drafts), trees) : drafts.status();
 }
 
 Result<std::string> to_slurm_topology(const Cluster& cluster) {
+    UCG_ASSERT(!cluster.is_forest());
     const std::optional<Unit> unit = common_unit(cluster);
     if (!unit) {
         return Status(Code::unsupported,

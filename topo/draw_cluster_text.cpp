@@ -105,9 +105,9 @@ std::string machines_of(const Cluster& cluster, std::uint32_t node) {
 std::vector<std::string> summary(const Cluster& cluster, const AapcLoad& load) {
     static constexpr double kExample = 64 * 1024;
     const std::uint32_t machines = cluster.machine_count();
-    std::vector<std::string> lines = {fmt::format(
-        "Cluster: {}, {}{}", counted(cluster.node_count() - machines, "switch", "switches"),
-        counted(machines, "machine", "machines"), rates(cluster))};
+    std::vector<std::string> lines = {
+        fmt::format("Cluster: {}, {}{}", counted(cluster.switch_count(), "switch", "switches"),
+                    counted(machines, "machine", "machines"), rates(cluster))};
     if (load.max == 0) {
         return lines;
     }

@@ -47,4 +47,18 @@ inline void check_cluster(const Result<Cluster>& cluster) {
     static_cast<void>(to_simgrid(*cluster, 0));
 }
 
+/// A reader that takes several trees reads one like the reader that takes one.
+inline void check_forest(const Result<Cluster>& several, const Result<Cluster>& one) {
+    if (one.ok()) {
+        require(several.ok() && *several == *one);
+        return;
+    }
+    require(!several.ok() || several->is_forest());
+    if (several.ok()) {
+        require(several->machine_count() > 0);
+        const std::uint32_t last = several->machine_count() - 1;
+        require(!several->pruned(std::vector<std::uint32_t>{last}).is_forest());
+    }
+}
+
 } // namespace ucg::topo

@@ -266,9 +266,9 @@ class TopologyReport {
             return text + "not known: no topology file (UCG_TOPOLOGY)\n";
         }
         const std::uint32_t machines = found_.cluster.machine_count();
-        return text + fmt::format("{}: {} switch{}, {} machine{}; {}\n", found_.path, switches(),
-                                  switches() == 1 ? "" : "es", machines, machines == 1 ? "" : "s",
-                                  place());
+        return text + fmt::format("{}: {} switch{}{}, {} machine{}; {}\n", found_.path, switches(),
+                                  switches() == 1 ? "" : "es", trees(), machines,
+                                  machines == 1 ? "" : "s", place());
     }
 
     Json json() const {
@@ -287,9 +287,13 @@ class TopologyReport {
                               : fmt::format("this host, '{}', is not in it", found_.host);
     }
 
-    std::uint32_t switches() const {
-        return found_.cluster.node_count() - found_.cluster.machine_count();
+    std::string trees() const {
+        return found_.cluster.is_forest()
+                   ? fmt::format(" in {} trees", found_.cluster.children(0).size())
+                   : "";
     }
+
+    std::uint32_t switches() const { return found_.cluster.switch_count(); }
 
     capi::LoadedTopology found_;
 };

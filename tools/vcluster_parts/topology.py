@@ -161,6 +161,9 @@ def _parse_line(line, where, number, unit):
         match = _ASSIGNMENT.match(line, position)
         if not match:
             word = line[position:].split()[0]
+            if word.lower() == "include":
+                raise VclusterError(f"{where}: Slurm's 'Include' is not followed: put the lines of "
+                                    "that file here")
             raise VclusterError(f"{where}: '{word[:60]}' is not of the form Key=value")
         key, value = match[1].lower(), match[2] if match[2] is not None else match[3]
         if key in ("blockname", "blocksizes"):

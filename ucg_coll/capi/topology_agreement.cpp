@@ -46,6 +46,10 @@ TopologyVerdict found_in_common(const topo::Cluster& own, std::span<const Topolo
         if (holder[machine] != kNoRank) {
             return refusal(Reason::shared_machine, leader, holder[machine]);
         }
+        if (own.is_forest() && !machines.empty() &&
+            own.tree_of_machine(machine) != own.tree_of_machine(machines.front())) {
+            return refusal(Reason::several_trees, leader, placement.leaders().front());
+        }
         holder[machine] = leader;
         machines.push_back(machine);
     }
@@ -90,6 +94,11 @@ std::string explain(const TopologyVerdict& verdict, const LoadedTopology& loaded
     case Reason::shared_machine:
         problem = fmt::format("{}: host '{}' of rank {} is the machine of rank {}, which is "
                               "another host",
+                              loaded.path, loaded.host, verdict.speaker, verdict.other);
+        break;
+    case Reason::several_trees:
+        problem = fmt::format("{}: switches form several trees, and host '{}' of rank {} is in "
+                              "another one than that of rank {}",
                               loaded.path, loaded.host, verdict.speaker, verdict.other);
         break;
     }

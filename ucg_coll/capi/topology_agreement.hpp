@@ -27,11 +27,12 @@ TopologyEnd topology_end(const LoadedTopology& loaded);
 /// the rank that tells why.
 struct TopologyVerdict {
     enum class Reason : std::uint8_t {
-        none,          ///< The cluster counts, or nobody has one, or one host needs none.
-        bad_file,      ///< The speaker has a complaint.
-        different,     ///< The speaker's cluster is not that of rank `other`.
-        unknown_host,  ///< The speaker's host is not in the cluster.
-        shared_machine ///< The speaker's host is the same machine as that of rank `other`.
+        none,           ///< The cluster counts, or nobody has one, or one host needs none.
+        bad_file,       ///< The speaker has a complaint.
+        different,      ///< The speaker's cluster is not that of rank `other`.
+        unknown_host,   ///< The speaker's host is not in the cluster.
+        shared_machine, ///< The speaker's host is the same machine as that of rank `other`.
+        several_trees ///< Nothing connects the switches of the speaker's host and of rank `other`.
     };
 
     Reason reason = Reason::none;

@@ -37,7 +37,7 @@ Result<topo::Cluster> read_cluster(const std::string& path, int& error) {
         return text.status();
     }
     error = 0;
-    Result<topo::Cluster> cluster = topo::parse_cluster(*text);
+    Result<topo::Cluster> cluster = topo::parse_cluster(*text, 0, topo::Trees::several);
     return cluster.ok()
                ? cluster
                : failure(cluster.status().code(), "{}: {}", path, cluster.status().message());

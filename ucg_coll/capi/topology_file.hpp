@@ -19,7 +19,7 @@ inline constexpr std::string_view kNoTopology = "none";
 
 /// The cluster that a process knows of.
 struct LoadedTopology {
-    topo::Cluster cluster;  ///< Empty: none.
+    topo::Cluster cluster;  ///< Empty: none. May be a forest.
     std::uint64_t hash = 0; ///< Of the cluster; 0: none.
     std::string path;       ///< Of the file, also where it does not count; empty: there is none.
     std::string complaint;  ///< Why the file does not count, or empty. Names the file.

@@ -218,6 +218,43 @@ TEST_CASE("topology agreement: hosts are found, by host and pruned", "[topology]
           two_switches());
 }
 
+TEST_CASE("topology agreement: of several trees the one counts that all hosts are in",
+          "[topology]") {
+    const SlurmFolder slurm;
+    slurm.file("topology.conf", "SwitchName=cpu Switches=leaf[0-1]\n"
+                                "SwitchName=leaf0 Nodes=n[0-1]\n"
+                                "SwitchName=leaf1 Nodes=n2\n"
+                                "SwitchName=gpu Nodes=g[0-1]," +
+                                    this_host() + "\n");
+    const LoadedTopology loaded = load_topology("");
+    CHECK(loaded.complaint.empty());
+    REQUIRE(loaded.machine);
+    const auto agree = [&](const std::vector<const char*>& hosts) {
+        std::vector<TopologyEnd> ends;
+        for (const char* host : hosts) {
+            ends.push_back(topology_end(loaded));
+            ends.back().machine = loaded.cluster.find_machine(host).value();
+        }
+        return agree_on_topology(
+            loaded.cluster, ends,
+            topo::Placement::regular(static_cast<std::uint32_t>(ends.size()), 1));
+    };
+    const TopologyVerdict cpus = agree({"n2", "n0"});
+    CHECK(cpus.reason == Reason::none);
+    CHECK(cpus.map.machine_of_host == std::vector<std::uint32_t>{1, 0});
+    CHECK(cpus.map.cluster.node(0).name == "cpu");
+    CHECK(agree({"g1", "g0"}).map.cluster.node(0).name == "gpu");
+    const TopologyVerdict both = agree({"n0", "n1", "g0"});
+    CHECK(both.map.empty());
+    CHECK(both.reason == Reason::several_trees);
+    CHECK(both.speaker == 2);
+    CHECK(both.other == 0);
+    CHECK(explain(both, loaded)
+              .find(loaded.path + ": switches form several trees, and host '" + loaded.host +
+                    "' of rank 2 is in another one than that of "
+                    "rank 0. All ranks do without") == 0);
+}
+
 TEST_CASE("topology agreement: all ranks do without for one reason that one rank tells",
           "[topology]") {
     const topo::Placement placement = topo::Placement::regular(3, 1);

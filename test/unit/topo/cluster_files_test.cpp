@@ -122,6 +122,37 @@ TEST_CASE("cluster files: what is wrong is refused with line and reason", "[topo
     CHECK(expected.size() == files_in("bad", ".conf").size() + files_in("bad", ".json").size());
 }
 
+TEST_CASE("cluster files: several trees are for those who ask for them", "[topo][cluster]") {
+    const auto forest_of = [](const char* file) {
+        Result<Cluster> forest = parse_cluster(read(kTopologies / file), 0, Trees::several);
+        INFO(forest.status().message());
+        REQUIRE(forest.ok());
+        CHECK(forest->is_forest());
+        CHECK(forest->switch_count() == 2);
+        return std::move(*forest);
+    };
+    CHECK(forest_of("bad/forest.json").machine_count() == 1);
+    const Cluster forest = forest_of("bad/forest.conf");
+    REQUIRE(forest.machine_count() == 2);
+    CHECK(forest.node(forest.tree_of_machine(0)).name == "s0");
+    CHECK(forest.node(forest.tree_of_machine(1)).name == "s1");
+    CHECK(forest.pruned(std::vector<std::uint32_t>{0, 1}) == forest);
+    const Cluster second = forest.pruned(std::vector<std::uint32_t>{1});
+    CHECK_FALSE(second.is_forest());
+    CHECK(second.node(0).name == "s1");
+    CHECK(second.machine_name(0) == "n1");
+    const Result<Cluster> tree = parse_cluster("SwitchName=s0 Nodes=n[0-1]", 0, Trees::several);
+    REQUIRE(tree.ok());
+    CHECK_FALSE(tree->is_forest());
+    CHECK(*tree == *parse_cluster("SwitchName=s0 Nodes=n[0-1]"));
+    const auto refused = [](std::string_view text) {
+        return refusal(parse_cluster(text, 0, Trees::several));
+    };
+    CHECK(refused("SwitchName=s0 Nodes=n0\nSwitchName=s1 Nodes=n0").rfind("line 2: ", 0) == 0);
+    CHECK(refused("SwitchName=s0 Nodes=n0\nSwitchName=s1 Switches=s1") ==
+          "line 2: the switches form a ring: s1");
+}
+
 TEST_CASE("cluster files: any tree is written and read back", "[topo][cluster]") {
     std::mt19937_64 random(17);
     int refused = 0;
