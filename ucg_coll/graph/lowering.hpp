@@ -175,8 +175,9 @@ Status check_limits(const Schedule& schedule);
 Result<LoweredSchedule> lower(const Schedule& schedule, Carriers carriers = {});
 
 /// Checks that steps which are issued one by one, each once its waits are over, wait for all that
-/// `schedule` says. This is part of what verify proves. Fails with invalid_argument, naming the op
-/// that does not wait. Takes as much time and memory as unroll().
+/// `schedule` says, and that reduce_parts is as combine_where_it_arrives() says. This is part of
+/// what verify proves. Fails with invalid_argument, naming the op that does not wait, or that reads
+/// what is not there. Takes as much time and memory as unroll().
 Status verify_lowering(const Schedule& schedule, const LoweredSchedule& lowered);
 
 /// Part of lower(): turns reductions into reduce_parts where this changes only when bytes are read,
