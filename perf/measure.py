@@ -13,6 +13,7 @@ import io
 import json
 import math
 import os
+import re
 import select
 import shlex
 import shutil
@@ -29,25 +30,17 @@ ROOT = os.path.dirname(HERE)
 sys.path.append(os.path.join(ROOT, "tools"))
 
 import presets  # noqa: E402
-from command_line import did_you_mean, names, printable, real, whole, writable  # noqa: E402
+from command_line import names, printable, real, whole, writable  # noqa: E402
+# Users of this module find these here.
+from configurations import (  # noqa: E402, F401
+    Configuration, Wrong, find_configurations, fits, openmpi_mpirun, split_command, split_pairs,
+    with_component, with_ucg)
 
 RANKS_MAX, TURNS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # This is collbench's limit.
 
 # The time in which a job that is asked to end must end: mpirun needs some seconds to end its ranks.
 SECONDS_TO_END = 20
-
-
-class Wrong(Exception):
-    """The request cannot be fulfilled: the message says why, and what helps."""
-
-
-@dataclass
-class Configuration:
-    name: str
-    launch: list  # The command that starts ranks.
-    program: str
-    stock: bool = True  # Whether it is a reference to compare with.
 
 
 @dataclass
@@ -112,138 +105,6 @@ def check_options(arguments):
 def check_plot(path):
     if path and not shutil.which("gnuplot"):
         raise Wrong("--plot needs gnuplot (Debian: gnuplot-nox)")
-
-
-def split_pairs(items, what):
-    pairs = {}
-    for item in items:
-        name, equals, value = item.partition("=")
-        if not equals or not name or not value:
-            raise Wrong(f"{what} '{item}': expected NAME=VALUE")
-        if name in pairs:
-            raise Wrong(f"{what}: '{name}' twice")
-        pairs[name] = value
-    return pairs
-
-
-def split_command(name, command):
-    """The words of a command of --config, the first of which must be a program."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise Wrong(f"--config {name}: {error}") from error
-    if not words or not shutil.which(words[0]):
-        raise Wrong(f"--config {name}: there is no program '{words[0] if words else ''}'")
-    return words
-
-
-# ---- configurations
-
-def fits(np):
-    """Does every rank have a processor of its own?"""
-    return np <= len(os.sched_getaffinity(0))
-
-
-def openmpi_mpirun():
-    mpirun = shutil.which("mpirun.openmpi") or shutil.which("mpirun")
-    if not mpirun:
-        raise Wrong("no mpirun (Debian: openmpi-bin)")
-    return os.path.basename(mpirun)
-
-
-def openmpi(np):
-    binding = ["--bind-to", "core"] if fits(np) else ["--bind-to", "none"]
-    return [openmpi_mpirun(), "--oversubscribe", "-np", str(np), *binding]
-
-
-def with_component(build):
-    """Words for mpirun that put the component of the build directory in its path."""
-    found = subprocess.run([os.path.join(ROOT, "tools", "component_path"), build],
-                           capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        raise Wrong(found.stderr.strip())
-    words = ["--mca", "mca_base_component_path", found.stdout.strip()]
-    # From 5.0 on PMIx gets the path as well, and reports that it cannot use the component.
-    version = subprocess.run(["ompi_info", "--version"], capture_output=True, text=True,
-                             check=False).stdout
-    takes_words = not version.startswith("Open MPI v4.")
-    return words + (["--pmixmca", "mca_base_component_path", ""] if takes_words else [])
-
-
-def with_ucg(arguments):
-    return openmpi(arguments.np) + with_component(arguments.build)
-
-
-def build_for_mpich(build, program):
-    """Compiles the program as the build directory does it, but with MPICH's wrapper."""
-    output = program + ".mpich"
-    # The path of the build directory may differ from the one that it was configured with.
-    name = os.path.relpath(os.path.realpath(program), os.path.realpath(build))
-    with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
-        target = next(target for target in json.load(file)
-                      if any(path.endswith(os.sep + name) for path in target["filename"]))
-    sources = target["target_sources"][0]["sources"]
-    if os.path.exists(output) and os.path.getmtime(output) > max(map(os.path.getmtime, sources)):
-        return output
-    command = ["mpicc.mpich"]
-    for word in target["target_sources"][0]["compiler"][1:]:
-        command += sources if word == "@INPUT@" else [output if word == "@OUTPUT@" else word]
-    if subprocess.run(command, check=False).returncode != 0:
-        raise Wrong(f"cannot build for MPICH: {shlex.join(command)}")
-    return output
-
-
-def mpich(arguments, program):
-    """The configuration for MPICH; None, with a message, where MPICH is not installed."""
-    missing = [tool for tool in ("mpirun.mpich", "mpicc.mpich") if not shutil.which(tool)]
-    if missing:
-        print(f"# preset mpich LEFT OUT: no {' and no '.join(missing)}; "
-              "Debian has them in mpich and libmpich-dev")
-        return None
-    binding = ["-bind-to", "core"] if fits(arguments.np) else []
-    return Configuration("mpich", ["mpirun.mpich", "-np", str(arguments.np), *binding],
-                         build_for_mpich(arguments.build, program))
-
-
-def preset_configurations(arguments, program):
-    result = []
-    for name in arguments.preset:
-        if name == "mpich":
-            result += filter(None, [mpich(arguments, program)])
-        elif presets.is_there(name):
-            # A component that the environment adds must not count as stock.
-            launch = openmpi(arguments.np) + ["--mca", "coll", "^ucg"] + presets.OPENMPI[name]
-            result.append(Configuration(name, launch, program))
-    if not result:
-        raise Wrong("no preset is left to compare with")
-    return result
-
-
-def find_configurations(arguments, program):
-    """The list that the options ask for; `program` is a path below the build directory."""
-    arguments.build = os.path.abspath(arguments.build)
-    program = os.path.join(arguments.build, program)
-    others = split_pairs(arguments.program_for, "--program-for")
-    own = split_pairs(arguments.config, "--config")
-    result = [Configuration(name, split_command(name, command), program, i == 0)
-              for i, (name, command) in enumerate(own.items())]
-    if not result:
-        if arguments.preset:
-            result = preset_configurations(arguments, program)
-        else:
-            stock = openmpi(arguments.np) + ["--mca", "coll", "^ucg"]
-            result = [Configuration("stock", stock, program)]
-        result.append(Configuration("ucg", with_ucg(arguments), program, stock=False))
-    known = [configuration.name for configuration in result]
-    for name in others:
-        if name not in known:
-            raise Wrong(f"--program-for '{name}': there are {', '.join(known)}"
-                        + did_you_mean(name, known))
-    for configuration in result:
-        configuration.program = others.get(configuration.name, configuration.program)
-        if not os.path.exists(configuration.program):
-            raise Wrong(f"no {configuration.program}: build first, or name --build")
-    return result
 
 
 # ---- running
@@ -324,37 +185,92 @@ def ordered(items, turn):
     return rotated[::-1] if turn % 2 else rotated
 
 
-def take_turn(samples, configuration, turn, options, arguments, head, errors=None):
-    """Runs one configuration once and keeps its rows. `head` begins the CSV; `errors` as for
-    execute(). Raises Wrong if the program does not know the options: no other turn would."""
+# What the component says at the end of a job (coll_ucg_verbose): calls that it served, and calls
+# that it passed on to other components.
+COUNTERS = re.compile(r"coll/ucg: rank 0 called (\w+): (\d+) by libucg, (\d+) passed on")
+
+
+def counters(said):
+    """{collective: (calls served, calls passed on)} in the standard error of a job."""
+    return {name: (int(taken), int(passed)) for name, taken, passed in COUNTERS.findall(said)}
+
+
+def pass_on(said):
+    """Writes what a job has said to our standard error."""
+    sys.stderr.write(printable(said))
+
+
+def run_and_hear(configuration, options, timeout, hear):
+    """(exit status or what was wrong, standard output, counters) of one run. `hear` gets its
+    standard error without the lines of the counters, even if the run is interrupted."""
+    with tempfile.TemporaryFile("w+", errors="surrogateescape") as errors:
+        try:
+            status, text = execute(configuration.launch + [configuration.program] + options,
+                                   timeout, errors)
+        finally:
+            errors.seek(0)
+            said = errors.read()
+            hear("".join(line for line in said.splitlines(keepends=True)
+                         if not COUNTERS.search(line)))
+    return status, text, counters(said)
+
+
+def not_served(configuration, status, rows, kind, served):
+    """The kinds in the rows that UCG should have served and did not. The rows of a program that
+    measures something else than a collective count if UCG served any. A run that failed may have
+    ended before it told."""
+    if not configuration.expects_ucg or (status != 0 and not served):
+        return set()
+    kinds = {row[kind] for row in rows}
+    if kind == "collective":
+        return {name for name in kinds if not served.get(name, (0, 0))[0]}
+    return set() if any(taken for taken, _ in served.values()) else kinds
+
+
+def take_turn(samples, configuration, turn, options, arguments, head, hear=pass_on):
+    """Runs one configuration once and keeps its rows, but for wrong results and for those that
+    UCG should have served and did not. `head` begins the CSV; `hear` gets what the run says on
+    standard error. Raises Wrong if the program does not know the options: no other turn would."""
     if sys.stderr.isatty():
         print(f"\rturn {turn + 1}: {configuration.name:<12}", end="", file=sys.stderr)
-    command = configuration.launch + [configuration.program] + options
-    status, text = execute(command, arguments.timeout, errors)
+    status, text, served = run_and_hear(configuration, options, arguments.timeout, hear)
     rows = read_rows(text, head)
     if status == WRONG_USAGE and not rows:
         raise Wrong(f"{configuration.name}: {configuration.program} does not accept "
                     f"{shlex.join(options)}: it says why above")
     kind, size = head.split(",")
-    for row in rows:
+    where = f"turn {turn + 1}, {configuration.name}"
+    unserved = not_served(configuration, status, rows, kind, served)
+    if unserved:
+        samples.problems.append(f"{where}: UCG did not serve {', '.join(sorted(unserved))}: the "
+                                "times are left out")
+    for row in (row for row in rows if row[kind] not in unserved):
         cell = row[kind], int(row[size])
-        pings = tuple(float(row[name]) for name in ("ping_before_ns", "ping_after_ns")
-                      if row.get(name, "nan") != "nan")
-        bare, alone = (float(row[name]) if row.get(name) else None
-                       for name in ("bare_us", "alone_us"))
-        microseconds = float(row.get("median_us") or row["mean_us"])
-        if {"cyc", "mpi"} & set(options) and alone is None:
-            samples.problems.append(f"turn {turn + 1}, {configuration.name}: this collbench does "
-                                    "not tell the barrier from the operation")
-            continue
-        samples.add(configuration.name, cell, turn, Sample(microseconds, pings, bare, alone))
-        if row["result"] != "ok":
-            samples.problems.append(f"turn {turn + 1}, {configuration.name}: {cell[0]} of "
-                                    f"{cell[1]} bytes: wrong result")
+        problem = wrong_row(row, options)
+        if problem:
+            samples.problems.append(f"{where}: {cell[0]} of {cell[1]} bytes: {problem}")
+        else:
+            samples.add(configuration.name, cell, turn, sample_of(row))
     if status != 0:
-        samples.problems.append(f"turn {turn + 1}, {configuration.name}: status {status}")
+        samples.problems.append(f"{where}: status {status}")
     elif not rows:
-        samples.problems.append(f"turn {turn + 1}, {configuration.name}: no rows")
+        samples.problems.append(f"{where}: no rows")
+
+
+def wrong_row(row, options):
+    """Says why the times of a row cannot count."""
+    if row["result"] != "ok":
+        return "wrong result"
+    if {"cyc", "mpi"} & set(options) and not row.get("alone_us"):
+        return "this collbench does not tell the barrier from the operation"
+    return ""
+
+
+def sample_of(row):
+    pings = tuple(float(row[name]) for name in ("ping_before_ns", "ping_after_ns")
+                  if row.get(name, "nan") != "nan")
+    bare, alone = (float(row[name]) if row.get(name) else None for name in ("bare_us", "alone_us"))
+    return Sample(float(row.get("median_us") or row["mean_us"]), pings, bare, alone)
 
 
 def load():

@@ -51,14 +51,45 @@ class Rows(unittest.TestCase):
                                  sorted([*range(count), *range(count)]))
         self.assertEqual(measure.ordered([], 3), [])
 
-    def test_a_turn_runs_the_program_and_keeps_problems(self):
-        arguments = argparse.Namespace(timeout=20)
+    def turn(self, script, head="collective,bytes", **options):
+        """The samples of one turn of a program that is a script of the shell, and what it said."""
         samples = Samples({"x": {}})
-        shell = ["sh", "-c", "printf 'phase,bytes,mean_us,result\\na,8,1.5,WRONG\\n'; exit 3"]
-        measure.take_turn(samples, Configuration("x", shell, "program"), 0, [], arguments,
-                          "phase,bytes")
-        self.assertEqual(samples.by_name["x"][("a", 8)][0], Sample(1.5))
-        self.assertEqual(len(samples.problems), 2)
+        heard = []
+        measure.take_turn(samples, Configuration("x", ["sh", "-c", script], "program", **options),
+                          0, [], argparse.Namespace(timeout=20), head, heard.append)
+        return samples, "".join(heard)
+
+    def test_a_turn_runs_the_program_and_keeps_problems(self):
+        samples, said = self.turn("printf 'phase,bytes,mean_us,result\\na,8,1.5,ok\\n"
+                                  "a,16,1.5,WRONG\\n'; echo oh >&2; exit 3", "phase,bytes")
+        # The time of a wrong result is none.
+        self.assertEqual(samples.by_name["x"], {("a", 8): {0: Sample(1.5)}})
+        self.assertEqual(samples.problems, ["turn 1, x: a of 16 bytes: wrong result",
+                                            "turn 1, x: status 3"])
+        self.assertEqual(said, "oh\n")
+
+    def test_ucg_has_to_serve_what_is_measured_under_its_name(self):
+        rows = "printf 'collective,bytes,median_us,result\\nbarrier,0,1,ok\\nscan,8,2,ok\\n'; "
+        counter = "echo '[vm:1] coll/ucg: rank 0 called {}: {} by libucg, 4 passed on' >&2; "
+        barrier, scan = counter.format("barrier", 3), counter.format("scan", 0)
+        for script, kinds, problems in (
+                (rows + barrier + counter.format("scan", 9), ["barrier", "scan"], []),
+                (rows + barrier + scan, ["barrier"], ["turn 1, x: UCG did not serve scan: the "
+                                                      "times are left out"]),
+                (rows, [], ["turn 1, x: UCG did not serve barrier, scan: the times are left out"]),
+                # A run that failed may not have come to the counters.
+                (rows + "exit 3", ["barrier", "scan"], ["turn 1, x: status 3"])):
+            with self.subTest(script):
+                samples, said = self.turn(script, expects_ucg=True)
+                self.assertEqual([kind for kind, _ in samples.by_name["x"]], kinds)
+                self.assertEqual(samples.problems, problems)
+                self.assertEqual(said, "")
+        self.assertEqual(self.turn(rows)[0].problems, [])
+        # Phases are no collectives: any that was served will do.
+        phases = rows.replace("collective", "phase").replace("scan", "sum")
+        for said, problems in ((barrier, 0), (scan, 1)):
+            samples, _ = self.turn(phases + said, "phase,bytes", expects_ucg=True)
+            self.assertEqual(len(samples.problems), problems)
 
     def test_wrong_options_end_the_measurement(self):
         samples = Samples({"x": {}})
