@@ -37,13 +37,15 @@ Result<double> largest(Runtime& runtime, Test& test, double mine) {
     return most;
 }
 
-/// Runs this number of iterations, and returns their mean time on the slowest rank.
+/// Runs this number of iterations, and returns their mean time on the slowest rank, with what is
+/// not timed between them.
 Result<double> run_round(Runtime& runtime, Test& test, std::uint64_t iterations) {
     Recorder recorder(iterations);
     if (Status status = measure(runtime, test, recorder); !status.ok()) {
         return status;
     }
-    return largest(runtime, test, counted(recorder).seconds / static_cast<double>(iterations));
+    return largest(runtime, test,
+                   nanoseconds(recorder.elapsed_in_all()) * 1e-9 / static_cast<double>(iterations));
 }
 
 /// Returns the slowest rank's times, for ranks that share no memory. Each gives its latest times.

@@ -8,11 +8,12 @@
 namespace ucg::perftest {
 
 /// Warms up as ucx_perftest does: 1, 2, 4, ... iterations until `parameters.warmup` have run or 100
-/// ms have passed. Returns the time of an iteration in the last round, of the slowest rank, in
-/// seconds; 0 if there was no iteration. Collective.
+/// ms have passed. Returns the time of an iteration in the last round, of the slowest rank, with
+/// what is not timed before it, in seconds; 0 if there was no iteration. Collective.
 Result<double> warm_up(Runtime& runtime, Test& test, const Parameters& parameters);
 
-/// Returns how many iterations to run when one takes `seconds`; the same on all ranks. Collective.
+/// Returns how many iterations to run when one takes `seconds`, what is not timed before it
+/// included; the same on all ranks. Collective.
 Result<std::uint64_t> iterations_for(Runtime& runtime, Test& test, const Parameters& parameters,
                                      double seconds);
 

@@ -15,7 +15,8 @@ void Recorder::start() {
     messages_ = 0;
     updates_ = 0;
     next_ = 0;
-    first_ = read_unordered();
+    started_ = read_unordered();
+    first_ = started_;
     last_ = first_;
     reported_ = first_;
 }

@@ -64,6 +64,8 @@ class Recorder {
     std::uint64_t messages() const { return messages_; }
     /// Returns the ticks from start() to stop(), or else to the latest update().
     Ticks elapsed() const { return last_ - first_; }
+    /// Returns the same with what was skipped in between.
+    Ticks elapsed_in_all() const { return last_ - started_; }
     /// Returns the time of each of the latest updates, oldest first.
     std::vector<Ticks> times() const;
 
@@ -73,6 +75,7 @@ class Recorder {
     std::uint64_t bytes_ = 0;
     std::uint64_t messages_ = 0;
     std::uint64_t updates_ = 0;
+    Ticks started_ = 0;
     Ticks first_ = 0;
     Ticks last_ = 0;
     std::size_t next_ = 0;

@@ -25,6 +25,10 @@ constexpr unsigned kPollsPerYield = 10000; ///< In case two ranks are on one pro
 constexpr unsigned kTripsPerTime = 16;     ///< Readings of the clock would prolong a single trip.
 constexpr unsigned kTripTimes = 128;
 constexpr unsigned kClockTurns = 64;
+/// The longest lead. A round trip can be measured far too long while other processes have the
+/// processors, and with many ranks the lead would take longer than what is measured.
+constexpr double kLeadMax = 20e-6;
+constexpr double kLeadMaxPerRank = 0.1e-6;
 constexpr int kCopyRounds = 15;
 constexpr std::uint64_t kBlockMin = 4096;
 constexpr std::uint64_t kBlockMax = 4 << 20;
@@ -90,6 +94,11 @@ std::uint64_t block_max(Rank size) {
 }
 
 } // namespace
+
+double start_lead(double round_trip, Rank size) {
+    const auto ranks = static_cast<double>(size);
+    return std::min(round_trip * ranks, kLeadMax + kLeadMaxPerRank * ranks);
+}
 
 /// The shared memory. Words of different purposes are on cache lines of their own, and each rank
 /// has a line for a time and a block.
@@ -161,9 +170,10 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
 Board::Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields)
     : rank_(runtime.rank()), size_(runtime.size()), yields_(yields), segment_(std::move(segment)),
       shared_(*reinterpret_cast<Shared*>(segment_->base())) {
-    // The time in which the last arrival becomes known to every rank, one after the other.
     if (!yields_ && size_ > 1 && clocks_agree()) {
-        lead_ = static_cast<Ticks>(round_trip() * ticks_per_second()) * static_cast<Ticks>(size_);
+        const std::vector<double> times = round_trips();
+        const double least = slowest(rank_ == 0 ? *std::ranges::min_element(times) : 0);
+        lead_ = static_cast<Ticks>(start_lead(least, size_) * ticks_per_second());
     }
 }
 
@@ -236,6 +246,11 @@ double Board::round_trip() {
     if (size_ < 2) {
         return 0;
     }
+    std::vector<double> times = round_trips();
+    return slowest(rank_ == 0 ? percentile(times, 50) : 0);
+}
+
+std::vector<double> Board::round_trips() {
     std::vector<double> times;
     barrier();
     unsigned awaited = shared_.ball.load(std::memory_order_acquire) + (rank_ == 0 ? 2 : 1);
@@ -256,7 +271,7 @@ double Board::round_trip() {
         }
         times.push_back(nanoseconds(read_unordered() - start) * 1e-9 / kTripsPerTime);
     }
-    return slowest(rank_ == 0 ? percentile(times, 50) : 0);
+    return times;
 }
 
 double Board::copy_rate(std::uint64_t bytes) {

@@ -13,6 +13,11 @@
 
 namespace ucg::perftest {
 
+/// Returns how long before the common start of `size` ranks it is said when that is, in seconds:
+/// the time in which the last arrival becomes known to every rank, one after the other, by the
+/// least round trip of a cache line; at most some microseconds.
+double start_lead(double round_trip, Rank size);
+
 class Board {
   public:
     /// Makes the shared memory. Collective. The result is null, on all ranks, when the ranks are
@@ -52,6 +57,8 @@ class Board {
     void arrive(Ticks lead, const std::function<void()>& progress);
     bool clocks_agree();
     double slowest(double seconds);
+    /// Returns the times of round trips on ranks 0 and 1, in seconds; none on other ranks.
+    std::vector<double> round_trips();
 
     Rank rank_;
     Rank size_;

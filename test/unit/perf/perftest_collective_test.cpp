@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "perf/perftest/collectives/board.hpp"
 #include "perf/perftest/collectives/collective_data.hpp"
 #include "perf/perftest/collectives/collective_name.hpp"
 #include "perf/perftest/collectives/host_links.hpp"
@@ -60,6 +61,13 @@ TEST_CASE("The least that must be moved") {
     CHECK(least_bytes(shape(UCG_COLL_ALLTOALL), 4, 100) == 1600);
     CHECK(least_bytes(shape(UCG_COLL_REDUCE_SCATTER), 4, 100) == 1200);
     CHECK(least_bytes(shape(UCG_COLL_ALLREDUCE), 1, 100) == 100);
+}
+
+TEST_CASE("A common start is said some microseconds before it at most") {
+    CHECK(start_lead(100e-9, 2) == Approx(200e-9));
+    // As measured while others have the processors.
+    CHECK(start_lead(10e-3, 2) == Approx(20.2e-6));
+    CHECK(start_lead(200e-9, 1000) == Approx(120e-6));
 }
 
 TEST_CASE("What hosts must send or receive at least") {
