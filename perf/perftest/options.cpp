@@ -77,8 +77,8 @@ void add_output_options(CLI::App& app, OutputOptions& output) {
                  "batch file -I is ucx_perftest's: a context of UCP that can sleep)")
         ->group("Output");
     app.add_option("--json", output.json,
-                   "Write settings, machine, versions and the statistics of all tests; \"-\": "
-                   "standard output")
+                   "Write settings, machine, versions and the statistics of all tests; \"-\": to "
+                   "standard output, and the table to standard error")
         ->type_name("FILE")
         ->group("Output");
 }

@@ -17,11 +17,6 @@ namespace {
 
 constexpr double kReportSeconds = 1; ///< Between rows of a run, as in ucx_perftest.
 
-void print(const std::string& text) {
-    std::fputs(printable(text).c_str(), stdout);
-    std::fflush(stdout);
-}
-
 /// On a terminal: a line, rewritten in place, that shows how much of a long run is done. It is
 /// erased at the end.
 class Progress {
@@ -94,6 +89,13 @@ class Runner {
         return std::min<Rank>(second ? 1 : 0, last);
     }
     bool prints(Layer layer) const { return runtime_.rank() == printer(layer); }
+
+    /// JSON has standard output to itself.
+    void print(const std::string& text) const {
+        std::FILE* const where = output_.json == "-" ? stderr : stdout;
+        std::fputs(printable(text).c_str(), where);
+        std::fflush(where);
+    }
 
     /// `amid` becomes true once the test is open, so that ranks may not agree about a failure.
     Status run_job(const Job& job, bool& amid) {

@@ -224,6 +224,12 @@ class Output(Clean):
             self.assertGreater(result["limit"]["round_trips"], 0)
             self.assertGreater(result["latency_us"]["max"], 0)
 
+    def test_json_has_standard_output_to_itself(self):
+        done = run("--np", "2", "-t", "barrier", "--json", "-", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["results"]), 1)
+        self.assertIn("barrier", done.stderr)
+
     def test_a_file_that_cannot_be_written(self):
         self.fails(run("--np", "2", "-t", "barrier", "--json", "/no/such/folder", *SHORT), 1,
                    "/no/such/folder")
