@@ -152,7 +152,8 @@ class Options(Case):
         done = run(SUMMARY, self.file("good.dat", "\n".join(lines)))
         self.assertEqual(done.stdout.splitlines()[2:],
                          ["| Some CPU, 2026-01-02, abc1234 | 2, back to back | tuned, ucx | "
-                          "1.00 (1.25) |  | bcast of 16 KiB 2.00, barrier 0.50 | 1 of 2 |"],
+                          "1.00 (1.25) | 0.50 (0.50) |  | bcast of 16 KiB 2.00, barrier 0.50 | "
+                          "1 of 2, 1 without a result |"],
                          done.stderr)
         for wanted, left_out in (("processor, date", 0), ("configurations", 1), ("cell", 2)):
             text = "\n".join(lines[:left_out] + lines[left_out + 1:])
@@ -170,6 +171,23 @@ class Options(Case):
         self.is_told(run(SUMMARY, self.file("none.dat")), 1, "none.dat", "No such file")
         self.is_told(run(SUMMARY), 2, "FILE")
         self.is_told(run(SUMMARY, "--foo", "x"), 2, "--foo")
+
+    def test_summary_of_runs_that_failed(self):
+        lines = ["# Some CPU, 2026-01-02, commit abc1234",
+                 "# before: load 0 0 0; 3 turns of tuned, ucg; 2 ranks, b2b",
+                 "collective bytes state tuned us ucg us ucg/tuned ucg/best pairs",
+                 "barrier 0 near 3 1.0 0.5 0.500 0.500 0.500 +- 4%", "# after: load 0 0 0"]
+        for problem in ("# turn 3, ucg: status 139",
+                        "# turn 2, ucg: bcast of 8 bytes: wrong result",
+                        "# turn 1, tuned: no end within 300 s"):
+            with self.subTest(problem):
+                table = self.file("bad.dat", "\n".join([*lines, problem]))
+                done = run(SUMMARY, table)
+                self.is_told(done, 1, f"bad.dat: {problem[2:]}", "--with-problems")
+                self.assertEqual(done.stdout, "")
+                done = run(SUMMARY, "--with-problems", table)
+                self.is_told(done, 0, f"bad.dat: {problem[2:]}")
+                self.assertIn("| 0.50 (0.50) |", done.stdout)
 
     def test_summary_of_whole_cycles(self):
         head = ["# Some CPU, 2026-01-02, commit abc1234",
@@ -191,16 +209,16 @@ class Options(Case):
 
         # The worse of both ratios counts; cells of one or two rounds count apart.
         self.assertEqual(last_fields(head + cells),
-                         ["1.08 (1.00)", "0.70 (1.00)",
+                         ["1.08 (1.00)", "0.50 (0.50)", "0.70 (1.00)",
                           "barrier 1.34 (cycle), bcast of 16 KiB 1.20, exscan of 8 B 0.80",
                           "2 of 4 (1 of 2)"])
         # Without a state all cells rest on all rounds.
         head[2] = head[2].replace(" state", "")
         cells = [cells[0].replace("near 3 ", ""), cells[5].replace("near 2 ", "")]
-        self.assertEqual(last_fields(head + cells)[2:],
+        self.assertEqual(last_fields(head + cells)[3:],
                          ["gather of 8 B 3.00, barrier 1.34 (cycle)", "2 of 2"])
         head[1] = head[1].replace("3 turns", "2 turns")
-        self.assertEqual(last_fields(head + cells)[2:], ["", "0 of 0 (2 of 2)"])
+        self.assertEqual(last_fields(head + cells)[3:], ["", "0 of 0 (2 of 2)"])
 
     def test_a_standard_output_that_is_closed_or_full(self):
         for program, *words in ((VCLUSTER, "status"), (REAL, "--list")):
