@@ -322,6 +322,59 @@ class Options(Case):
         self.is_told(run(VCLUSTER, "down"), 1, "vcluster: ", "registry")
 
 
+class Quickstart(Case):
+    """tools/quickstart with programs that only say what they are asked."""
+
+    STUBS = {
+        "meson": "", "ninja": "", "ompi_info":
+            "echo 'mca:mca:base:param:mca_base_component_path:value:/usr/lib'",
+        "mpirun": """case $OMPI_MCA_coll in ^ucg) kind=stock;; *) kind=ucg;; esac
+case " $* " in *" lmp "*) what=lmp;; *) what=bench;; esac
+echo "$what $kind" >>"$LOG"
+seconds=$(wc -l <"$LOG")
+echo "[vm:1] coll/ucg: rank 0 called allreduce: 7 by libucg, 0 passed on"
+if [ $what = lmp ]; then
+    echo "1500 1.5 -2.5 -2.25 0.1"
+    echo "Loop time of $seconds on 2 procs"
+else
+    for name in allreduce bcast alltoall; do
+        echo "[vm:1] coll/ucg: rank 0 called $name: 7 by libucg, 0 passed on"
+        for bytes in 8 1024 65536 1048576; do echo "$name,$bytes,2,b2b,$seconds,1"; done
+    done
+fi"""}
+    BUILT = {"tools/ucg_tune": "", "tools/ucg_info": "", "perf/collbench/collbench": "",
+             "ucg_coll/ompi/mca_coll_ucg.so": ""}
+
+    def setUp(self):
+        super().setUp()
+        for folder in ("bin", "build/tools", "build/perf/collbench", "build/ucg_coll/ompi"):
+            os.makedirs(self.file(folder))
+        for name, text in self.STUBS.items():
+            self.file(f"bin/{name}", f"#!/bin/sh\n{text}\n", 0o755)
+        for name, text in self.BUILT.items():
+            self.file(f"build/{name}", f"#!/bin/sh\n{text}\n", 0o755)
+
+    def start(self):
+        return run("tools/quickstart", "--ranks", "2", "--build", self.file("build"), env={
+            **os.environ, "PATH": f"{self.file('bin')}:{os.environ['PATH']}",
+            "UCG_NO_PACKAGES": "1", "LOG": self.file("log")})
+
+    def test_both_kinds_are_first_in_turns(self):
+        done = self.start()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.file("log"), encoding="ascii") as file:
+            lines = file.read().split("\n")[:-1]
+        kinds = ["stock", "ucg", "ucg", "stock", "stock", "ucg"]
+        self.assertEqual(lines, [f"{what} {kind}" for what in ("lmp", "bench") for kind in kinds])
+        self.assertRegex(done.stdout, r"loop time, s: .* +4 \(1-5\) +3 \(2-6\)")
+        self.assertRegex(done.stdout, r"bcast 65536 +10 \(7-11\) +9 \(8-12\)")
+
+    def test_every_run_has_to_have_the_same_physics(self):
+        self.file("bin/mpirun", "#!/bin/sh\n" + self.STUBS["mpirun"].replace(
+            "-2.25", "-2.$((seconds == 3))") + "\n", 0o755)
+        self.is_told(self.start(), 1, "the energies differ")
+
+
 class Endings(Case):
     def test_a_reader_that_is_gone(self):
         for program in PROGRAMS:
