@@ -28,6 +28,7 @@ struct Verdict {
     std::vector<Ineligible> ineligible;
     std::string asked_for = {}; ///< The algorithm asked for at this size; empty: none.
     std::string refusal = {};   ///< Why that one is not eligible; empty if it is.
+    std::string costs = {};     ///< Whose costs they are.
 
     /// Returns the algorithm that will run: the one asked for, if it is eligible.
     std::string_view chosen() const {
@@ -70,7 +71,8 @@ std::string asked_text(const plan::AlgorithmsBySize& asked, const Verdict& verdi
 
 std::string text(const Question& question, const topo::Placement& placement,
                  const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
-    std::string text = fmt::format("{} ({})\n", describe(question), describe(placement));
+    std::string text =
+        fmt::format("{} ({})\ncosts: {}\n", describe(question), describe(placement), verdict.costs);
     text += asked_text(asked, verdict);
     const bool forced = verdict.chosen() == verdict.asked_for;
     std::size_t width = 0;
@@ -117,6 +119,7 @@ std::string json(const Question& question, const topo::Placement& placement,
                          {"root", question.root},
                          {"in_place", question.in_place},
                          {"commutative", question.commutative},
+                         {"costs", verdict.costs},
                          {"chosen", verdict.chosen()},
                          {"asked_for", to_text(asked)},
                          {"asked_for_this_size", verdict.asked_for},
@@ -177,8 +180,9 @@ class ExplainCommand final : public Command {
         if (!asked) {
             return asked.status();
         }
-        const Verdict verdict = judge(profile_.facts(*placement, *profile, network->get()), request,
-                                      rank, asked->algorithm(plan::uniform_bytes(request)));
+        Verdict verdict = judge(profile_.facts(*placement, *profile, network->get()), request, rank,
+                                asked->algorithm(plan::uniform_bytes(request)));
+        verdict.costs = profile_.description();
         return write_output("-", format_ == Format::json
                                      ? json(question, *placement, *asked, verdict)
                                      : text(question, *placement, *asked, verdict));

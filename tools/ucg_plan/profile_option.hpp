@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "tools/times.hpp"
 #include "tools/ucg_plan/question.hpp"
 #include "tools/ucg_plan/this_machine.hpp"
+#include "ucg_coll/base/printable.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
@@ -93,6 +95,23 @@ class ProfileOption {
             return in_file(path_, profile.status());
         }
         return with_network(*profile);
+    }
+
+    /// Returns a line about the costs that load() gives.
+    std::string description() const {
+        if (path_ == "builtin") {
+            return "built in for this processor";
+        }
+        if (!path_.empty()) {
+            return "of the profile " + printable(path_, LineBreaks::escape);
+        }
+        if (is_here()) {
+            return "of this machine";
+        }
+        std::string text = "generic, the same on all machines";
+        text += question_ != nullptr ? " (--this-machine: of this one)" : "";
+        text += std::getenv("UCG_PROFILE") != nullptr ? "; UCG_PROFILE is not used" : "";
+        return text;
     }
 
   private:

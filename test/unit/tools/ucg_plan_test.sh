@@ -38,6 +38,17 @@ expect 0 ' rank 999999 of 1000000 ' \
     show --collective allreduce --hosts 1000 --ranks-per-host 1000 --bytes 8 --rank 999999
 
 expect 0 'us  chosen$' explain --collective allreduce --ranks 6 --bytes 8
+profile=${UCG_PROFILE-builtin}
+unset UCG_PROFILE
+expect 0 '^costs: generic, the same on all machines \(--this-machine: of this one\)$' \
+    explain --collective allreduce --ranks 6 --bytes 8
+UCG_PROFILE=$profile
+export UCG_PROFILE
+expect 0 '^costs: generic.*; UCG_PROFILE is not used$' explain --collective barrier --ranks 6
+expect 0 '^costs: of this machine$' explain --this-machine --collective barrier --ranks 2
+expect 0 '^costs: built in for this processor$' \
+    explain --collective barrier --ranks 6 --profile builtin
+expect 0 '"costs": "generic, ' explain --collective barrier --ranks 6 --format json
 expect 0 '[0-9.]+ times the cost, the runner-up' explain --collective allreduce --ranks 6 --bytes 8
 expect 0 'not eligible: needs ' explain --collective allreduce --ranks 6 --bytes 8
 by_size='0-4k:recursive_multiplying:a3,a2;4k-inf:ring'
