@@ -8,6 +8,7 @@
  * barrier, and "ok" or "WRONG".
  */
 #include <getopt.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,18 @@
 #include "collbench.h"
 #include "perf/option_value.h"
 
-enum { MAX_SIZES = 64, PAGE = 4096 };
+enum {
+    MAX_SIZES = 64,
+    PAGE = 4096,
+    /* Rounds that are checked. Before a cell on a communicator of its own is timed there are more
+     * than a component may leave to another one before it sets that communicator up (16 of UCG's),
+     * and after each cell, if they take little time, more than flag slots are deep (64). */
+    ROUNDS_MIN = 2,
+    ROUNDS_BEFORE = 20,
+    ROUNDS_MAX = 80,
+    ROUNDS_BYTES = 1 << 20
+};
+static const double kRoundsSeconds = 2e-3;
 
 struct options {
     const char* collectives; /* NULL: the blocking ones. */
@@ -27,6 +39,10 @@ struct options {
     double cell_seconds; /* Time for the repetitions of one cell together. */
     int offset;          /* Of the buffers, from the beginning of a page. */
     int writes_input;
+    int root;
+    int rotates; /* Whether the root is another rank each time. */
+    int in_place;
+    long memory; /* Bytes that a rank's buffers may have; 0: by what the host has. */
     int csv;
 };
 
@@ -36,7 +52,8 @@ enum { MODES = sizeof(mode_names) / sizeof(mode_names[0]) };
 static const char usage[] =
     "Usage: mpirun ... collbench [options]\n"
     "  -c, --collectives LIST   comma-separated names, which --list prints, or forms: blocking\n"
-    "                           (default), nonblocking, persistent\n"
+    "                           (default), nonblocking, persistent, others (alltoallw, and\n"
+    "                           neighbourhood collectives on a ring)\n"
     "  -s, --sizes LIST         bytes, 64k, 1M; default 8,64,1k,8k,64k,256k,1M\n"
     "                           (whole vector for bcast, reduce, allreduce, scan, exscan; one\n"
     "                           rank's block for the others)\n"
@@ -58,6 +75,12 @@ static const char usage[] =
     "  -w, --write-input        ranks write what they send anew before each operation, as "
     "programs\n"
     "                           do that have computed it; timed, but for sep\n"
+    "      --root RANK          root of rooted collectives (default 0); rotate: each rank in turn\n"
+    "      --in-place           with MPI_IN_PLACE, where the collective has it\n"
+    "      --memory BYTES       for the buffers of a rank; cells that need more are left out\n"
+    "                           (default: a quarter of what the host has available, divided by "
+    "its\n"
+    "                           ranks)\n"
     "      --csv                comma-separated, for perf/compare\n"
     "      --list               print the collectives and end\n"
     "      --smoke              one small size, two repetitions, almost no time\n"
@@ -97,9 +120,9 @@ static int parse_mode(struct options* o, const char* text, int say) {
     return -1;
 }
 
-/* Returns whether `name` is the name of the call, or of its form. */
+/* Returns whether `name` is the name of the call, or of those that it is selected with. */
 static int means(const char* name, size_t length, const struct call* call) {
-    const char* form = collbench_form_names[call->form];
+    const char* form = has(call, OTHER) ? "others" : collbench_form_names[call->form];
 
     return (strlen(call->name) == length && memcmp(name, call->name, length) == 0) ||
            (strlen(form) == length && memcmp(name, form, length) == 0);
@@ -143,66 +166,77 @@ static void print_calls(void) {
     }
 }
 
+static int parse_root(struct options* o, const char* text, int ranks, int say) {
+    o->rotates = strcmp(text, "rotate") == 0;
+    o->root = o->rotates ? 0 : (int)option_count("--root", text, 0, ranks - 1, say);
+    return o->root < 0;
+}
+
+static void smoke(struct options* o) {
+    parse_sizes(o, "1k", 1);
+    o->repetitions = 2;
+    o->cell_seconds = 0.002;
+}
+
+/* Reads one option with a value or without; returns whether it is wrong. */
+static int parse_option(int c, struct options* o, int ranks, int say) {
+    switch (c) {
+    case 'c': o->collectives = optarg; return check_collectives(optarg, say);
+    case 's': return parse_sizes(o, optarg, say) != 0;
+    case 'm': return parse_mode(o, optarg, say) != 0;
+    case 'r':
+        o->repetitions = (int)option_count("--repetitions", optarg, 1, MAX_REPETITIONS, say);
+        return o->repetitions < 0;
+    case 't': o->cell_seconds = option_seconds("--time", optarg, say); return o->cell_seconds < 0;
+    case 'o':
+        o->offset = (int)option_size("--offset", optarg, 0, PAGE - 1, say);
+        return o->offset < 0;
+    case 'w': o->writes_input = 1; return 0;
+    case 'R': return parse_root(o, optarg, ranks, say);
+    case 'i': o->in_place = 1; return 0;
+    case 'M': o->memory = option_size("--memory", optarg, 1, LONG_MAX, say); return o->memory < 0;
+    case 'v': o->csv = 1; return 0;
+    case 'k': smoke(o); return 0;
+    default: return 1;
+    }
+}
+
 /* Returns -1 to go on, else the exit status. */
-static int parse_options(int argc, char** argv, struct options* o, int rank) {
+static int parse_options(int argc, char** argv, struct options* o, int rank, int ranks) {
     static const struct option longs[] = {
         {"collectives", 1, NULL, 'c'}, {"sizes", 1, NULL, 's'}, {"mode", 1, NULL, 'm'},
         {"repetitions", 1, NULL, 'r'}, {"time", 1, NULL, 't'},  {"offset", 1, NULL, 'o'},
-        {"write-input", 0, NULL, 'w'}, {"csv", 0, NULL, 'v'},   {"list", 0, NULL, 'l'},
+        {"write-input", 0, NULL, 'w'}, {"root", 1, NULL, 'R'},  {"in-place", 0, NULL, 'i'},
+        {"memory", 1, NULL, 'M'},      {"csv", 0, NULL, 'v'},   {"list", 0, NULL, 'l'},
         {"smoke", 0, NULL, 'k'},       {"help", 0, NULL, 'h'},  {NULL, 0, NULL, 0}};
-    int c;
     int bad = 0;
+    int c;
 
     opterr = rank == 0;
     while ((c = getopt_long(argc, argv, "c:s:m:r:t:o:wh", longs, NULL)) != -1) {
-        switch (c) {
-        case 'c':
-            o->collectives = optarg;
-            bad |= check_collectives(optarg, rank == 0);
-            break;
-        case 's': bad |= parse_sizes(o, optarg, rank == 0) != 0; break;
-        case 'm': bad |= parse_mode(o, optarg, rank == 0) != 0; break;
-        case 'r':
-            o->repetitions =
-                (int)option_count("--repetitions", optarg, 1, MAX_REPETITIONS, rank == 0);
-            break;
-        case 't': o->cell_seconds = option_seconds("--time", optarg, rank == 0); break;
-        case 'o': o->offset = (int)option_size("--offset", optarg, 0, PAGE - 1, rank == 0); break;
-        case 'w': o->writes_input = 1; break;
-        case 'v': o->csv = 1; break;
-        case 'k':
-            parse_sizes(o, "1k", 1);
-            o->repetitions = 2;
-            o->cell_seconds = 0.002;
-            break;
-        case 'l':
+        if (c == 'l' || c == 'h') {
             if (rank == 0) {
-                print_calls();
+                c == 'l' ? print_calls() : (void)fputs(usage, stdout);
             }
             return 0;
-        case 'h':
-            if (rank == 0) {
-                fputs(usage, stdout);
-            }
-            return 0;
-        default: bad = 1;
         }
+        bad |= parse_option(c, o, ranks, rank == 0);
+    }
+    if (o->in_place && o->writes_input) {
+        bad |= option_refused("--in-place", "no --write-input", "both", rank == 0);
     }
     bad |= option_end(optind, argc, argv, rank == 0) != 0;
-    if (bad || o->repetitions < 0 || o->cell_seconds < 0 || o->offset < 0) {
-        if (rank == 0) {
-            fputs(usage, stderr);
-        }
-        return 2;
+    if (bad && rank == 0) {
+        fputs(usage, stderr);
     }
-    return -1;
+    return bad ? 2 : -1;
 }
 
 static int selected(const struct options* o, const struct call* call) {
     const char* name = o->collectives;
 
     if (name == NULL) {
-        return call->form == FORM_BLOCKING;
+        return call->form == FORM_BLOCKING && !has(call, OTHER);
     }
     while (*name != '\0') {
         size_t length = strcspn(name, ",");
@@ -230,25 +264,68 @@ static void print_row(const struct cell* cell, const struct timing* t, const str
     fflush(stdout);
 }
 
-/* Returns 0 if the result is right on all ranks. */
+/* Returns whether a result was wrong in rounds in which all that is sent differs, back to back. */
+static int check_rounds(const struct cell* cell, int rounds) {
+    struct buffers* b = cell->buffers;
+    int wrong = 0;
+    int i;
+
+    for (i = 0; i < rounds; ++i) {
+        ++b->round;
+        if (cell->rotates) {
+            b->root = b->round % b->size;
+        }
+        buffers_fill(b, cell->call, cell->bytes);
+        cell->call->run(b, cell->bytes);
+        wrong |= cell->call->check(b, cell->bytes);
+    }
+    return wrong;
+}
+
+static int rounds_within(const struct cell* cell, double most) {
+    const double bytes = (double)send_bytes(cell->buffers, cell->call, cell->bytes) +
+                         (double)recv_bytes(cell->buffers, cell->call, cell->bytes);
+    const double rounds = bytes * most > ROUNDS_BYTES ? ROUNDS_BYTES / bytes : most;
+
+    return rounds < ROUNDS_MIN ? ROUNDS_MIN : (int)rounds;
+}
+
+/* Returns 0 if all results are right on all ranks. */
 static int measure(const struct cell* cell, const struct options* o) {
     struct buffers* b = cell->buffers;
     struct timing timing;
+    double most;
     int wrong;
 
     buffers_fill(b, cell->call, cell->bytes);
     if (cell->call->init != NULL) {
         cell->call->init(b, cell->bytes);
     }
+    wrong = check_rounds(cell, has(cell->call, RING) ? ROUNDS_BEFORE
+                                                     : rounds_within(cell, ROUNDS_BEFORE));
+    buffers_fill(b, cell->call, cell->bytes);
     time_cell(cell, o->repetitions, o->cell_seconds, &timing);
+    /* In place one result is the next operation's input. */
+    wrong |= !b->in_place && cell->call->check(b, cell->bytes);
+    most = kRoundsSeconds / (timing.median > 1e-9 ? timing.median : 1e-9);
+    wrong |= check_rounds(cell, rounds_within(cell, most < ROUNDS_MAX ? most : ROUNDS_MAX));
     if (cell->call->init != NULL) {
         MPI_Request_free(&b->request);
     }
-    wrong = cell->call->check(b, cell->bytes);
     MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, b->comm);
     if (b->rank == 0) {
         print_row(cell, &timing, o, wrong);
     }
+    return wrong;
+}
+
+static int measure_on_ring(const struct cell* cell, const struct options* o) {
+    struct buffers* b = cell->buffers;
+    int wrong;
+
+    b->ring = make_ring(b, cell->call->form);
+    wrong = measure(cell, o);
+    MPI_Comm_free(&b->ring);
     return wrong;
 }
 
@@ -264,29 +341,72 @@ static void print_header(const struct options* o, int rank) {
     }
 }
 
-static int run_all(const struct options* o, struct cell* cell) {
-    int wrong = 0;
+static size_t memory_of(const struct buffers* b, const struct call* call, int bytes) {
+    return send_bytes(b, call, bytes) + recv_bytes(b, call, bytes);
+}
+
+/* Returns why a cell is left out; NULL if it is not. */
+static const char* reason_against(const struct options* o, const struct buffers* b,
+                                  const struct call* call, int bytes) {
+    if (has(call, REDUCES) && bytes % (int)sizeof(double) != 0) {
+        return "no whole number of doubles";
+    }
+    if (o->in_place && !has(call, IN_PLACE)) {
+        return "it has no MPI_IN_PLACE";
+    }
+    if (o->rotates && has(call, ROOTED) && call->init != NULL) {
+        return "the root of a persistent call stays";
+    }
+    if (!displacements_fit(b, call, bytes)) {
+        return "its displacements are above what int holds";
+    }
+    return memory_of(b, call, bytes) > (size_t)o->memory ? "its buffers need more than --memory"
+                                                         : NULL;
+}
+
+/* Calls `visit` for every selected cell. */
+static int for_each_cell(const struct options* o, struct cell* cell,
+                         int (*visit)(const struct options* o, struct cell* cell)) {
+    int result = 0;
     int i, k;
 
-    print_header(o, cell->buffers->rank);
     for (i = 0; i < collbench_call_count; ++i) {
         cell->call = &collbench_calls[i];
         if (!selected(o, cell->call)) {
             continue;
         }
-        for (k = 0; k < (cell->call->has_size ? o->size_count : 1); ++k) {
-            cell->bytes = cell->call->has_size ? o->sizes[k] : 0;
-            if (!cell->call->reduces || cell->bytes % (int)sizeof(double) == 0) {
-                wrong |= measure(cell, o);
-            } else if (cell->buffers->rank == 0) {
-                fprintf(stderr,
-                        "collbench: %s of %d bytes is left out: no whole number of "
-                        "doubles\n",
-                        cell->call->name, cell->bytes);
-            }
+        for (k = 0; k < (has(cell->call, NO_SIZE) ? 1 : o->size_count); ++k) {
+            cell->bytes = has(cell->call, NO_SIZE) ? 0 : o->sizes[k];
+            result |= visit(o, cell);
         }
     }
-    return wrong;
+    return result;
+}
+
+static int run_cell(const struct options* o, struct cell* cell) {
+    const char* reason = reason_against(o, cell->buffers, cell->call, cell->bytes);
+
+    if (reason == NULL) {
+        return has(cell->call, RING) ? measure_on_ring(cell, o) : measure(cell, o);
+    }
+    if (cell->buffers->rank == 0) {
+        fprintf(stderr, "collbench: %s of %d bytes is left out: %s\n", cell->call->name,
+                cell->bytes, reason);
+    }
+    return 0;
+}
+
+/* Makes the buffers as long as the cell needs them, at least. */
+static int lengthen(const struct options* o, struct cell* cell) {
+    struct buffers* b = cell->buffers;
+
+    if (reason_against(o, b, cell->call, cell->bytes) == NULL) {
+        const size_t send = send_bytes(b, cell->call, cell->bytes);
+        const size_t recv = recv_bytes(b, cell->call, cell->bytes);
+        b->send_length = send > b->send_length ? send : b->send_length;
+        b->recv_length = recv > b->recv_length ? recv : b->recv_length;
+    }
+    return 0;
 }
 
 static char* allocate(size_t bytes) {
@@ -306,39 +426,79 @@ static int processors(void) {
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* Returns a quarter of the memory that hosts have available for each of their ranks; the least of
+ * all ranks. Collective. */
+static long memory_per_rank(MPI_Comm comm) {
+    FILE* file = fopen("/proc/meminfo", "r");
+    char line[256];
+    MPI_Comm host;
+    long kib = LONG_MAX >> 10;
+    int ranks;
+
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        sscanf(line, "MemAvailable: %ld", &kib);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &ranks);
+    MPI_Comm_free(&host);
+    kib /= 4L * ranks;
+    MPI_Allreduce(MPI_IN_PLACE, &kib, 1, MPI_LONG, MPI_MIN, comm);
+    return kib << 10;
+}
+
+static void make_buffers(const struct options* o, struct cell* cell) {
+    struct buffers* b = cell->buffers;
+    const size_t blocks = b->size < 2 ? 2 : b->size;
+
+    for_each_cell(o, cell, lengthen);
+    b->send = allocate(b->send_length + o->offset) + o->offset;
+    b->recv = allocate(b->recv_length + o->offset) + o->offset;
+    b->input = o->in_place ? MPI_IN_PLACE : b->send;
+    b->counts = (int*)allocate(blocks * sizeof(int));
+    b->displs = (int*)allocate(blocks * sizeof(int));
+    b->byte_displs = (MPI_Aint*)allocate(blocks * sizeof(MPI_Aint));
+    b->types = (MPI_Datatype*)allocate(blocks * sizeof(MPI_Datatype));
+}
+
+static void free_buffers(const struct options* o, struct buffers* b) {
+    free(b->send - o->offset);
+    free(b->recv - o->offset);
+    free(b->counts);
+    free(b->displs);
+    free(b->byte_displs);
+    free(b->types);
+}
+
 int main(int argc, char** argv) {
-    struct options o = {NULL, {0}, 0, MODE_B2B, 9, 0.1, 0, 0, 0};
-    struct buffers b;
-    struct cell cell = {0};
-    size_t largest = 0;
-    int status, i, cpus;
+    struct options o = {.mode = MODE_B2B, .repetitions = 9, .cell_seconds = 0.1};
+    struct buffers b = {0};
+    struct cell cell = {.buffers = &b};
+    int status, cpus;
 
     MPI_Init(&argc, &argv);
     b.comm = MPI_COMM_WORLD;
     MPI_Comm_rank(b.comm, &b.rank);
     MPI_Comm_size(b.comm, &b.size);
     parse_sizes(&o, "8,64,1k,8k,64k,256k,1M", 1);
-    status = parse_options(argc, argv, &o, b.rank);
+    status = parse_options(argc, argv, &o, b.rank, b.size);
     if (status < 0) {
-        for (i = 0; i < o.size_count; ++i) {
-            largest = (size_t)o.sizes[i] > largest ? (size_t)o.sizes[i] : largest;
-        }
-        b.send = allocate(largest * b.size + o.offset) + o.offset;
-        b.recv = allocate(largest * b.size + o.offset) + o.offset;
-        b.counts = (int*)allocate(b.size * sizeof(int));
-        b.displs = (int*)allocate(b.size * sizeof(int));
-        cell.buffers = &b;
+        o.memory = o.memory > 0 ? o.memory : memory_per_rank(b.comm);
+        b.root = o.root;
+        b.in_place = o.in_place;
+        make_buffers(&o, &cell);
         cell.sync = sync_create(b.comm);
         cell.mode = o.mode;
+        cell.rotates = o.rotates;
         cell.writes_input = o.writes_input;
         cpus = processors(); /* Bound ranks have one processor each, however many there are. */
         cell.yield = cpus > 1 && b.size > cpus;
-        status = run_all(&o, &cell);
+        print_header(&o, b.rank);
+        status = for_each_cell(&o, &cell, run_cell);
         sync_free(cell.sync);
-        free(b.send - o.offset);
-        free(b.recv - o.offset);
-        free(b.counts);
-        free(b.displs);
+        free_buffers(&o, &b);
     }
     MPI_Finalize();
     return status;

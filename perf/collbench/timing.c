@@ -20,8 +20,7 @@ static void cycle_barrier(const struct cell* cell) {
  * the only copy of each, as after a computation. */
 static void write_input(const struct cell* cell) {
     volatile char* data = cell->buffers->send;
-    const size_t blocks = cell->call->send_blocks ? cell->buffers->size : 1;
-    const size_t bytes = blocks * cell->bytes;
+    const size_t bytes = send_bytes(cell->buffers, cell->call, cell->bytes);
     size_t i;
 
     for (i = 0; i < bytes; i += CACHE_LINE) {
@@ -37,6 +36,9 @@ static double run_iterations(const struct cell* cell, int iterations) {
     sync_barrier(cell->sync, cell->yield);
     start = MPI_Wtime();
     for (i = 0; i < iterations; ++i) {
+        if (cell->rotates) {
+            cell->buffers->root = i % cell->buffers->size;
+        }
         if (cell->writes_input) {
             write_input(cell);
         }

@@ -11,7 +11,8 @@ import sys
 
 WRONG = ["-8", "18446744073709551616", "nan", "8x", " 8", ""]
 OPTIONS = {
-    "perf/collbench/collbench": ["--sizes", "--repetitions", "--time"],
+    "perf/collbench/collbench": ["--sizes", "--repetitions", "--time", "--memory",
+                                 "--root"],
     "perf/collbench/commbench": ["--repetitions", "--cycles"],
     "perf/collbench/persistbench": ["--cycles", "--live"],
     "perf/collbench/interbench": ["--sizes", "--time"],
@@ -36,6 +37,7 @@ REFUSED = [
     ("perf/collbench/collbench", ["--collectives", ""], "found ''"),
     ("perf/collbench/collbench", ["--collectives", "barrier,,bcast"], "found 'barrier,,bcast'"),
     ("perf/collbench/collbench", ["--sizes", "8,"], "found ''"),
+    ("perf/collbench/collbench", ["--in-place", "--write-input"], "no --write-input"),
     ("perf/collbench/collbench", ["barrier"], "unexpected argument 'barrier'"),
     ("perf/collbench/commbench", ["--", "7"], "unexpected argument '7'"),
     ("perf/collbench/interbench", ["--collectives", "bcast,nope"], "found 'nope'"),
