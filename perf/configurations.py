@@ -94,35 +94,68 @@ def with_ucg(arguments):
                "--mca", "coll_ucg_verbose", "1"])
 
 
-def build_for_mpich(build, program):
-    """Compiles the program as the build directory does it, but with MPICH's wrapper."""
-    output = program + ".mpich"
+def build_command(build, program):
+    """(the sources, the words of the compiler) of a program, as the build directory has them."""
     # The path of the build directory may differ from the one that it was configured with.
     name = os.path.relpath(os.path.realpath(program), os.path.realpath(build))
     with open(os.path.join(build, "meson-info", "intro-targets.json"), encoding="utf-8") as file:
         target = next(target for target in json.load(file)
                       if any(path.endswith(os.sep + name) for path in target["filename"]))
     sources = target["target_sources"][0]["sources"]
+    return sources, target["target_sources"][0]["compiler"][1:]
+
+
+def installed_command():
+    """The same of collbench where it is installed: its sources are there, and no others."""
+    folder = os.path.join(HERE, "collbench")
+    sources = sorted(os.path.join(folder, name) for name in os.listdir(folder)
+                     if name.endswith(".c"))
+    return sources, ["-O2", "-std=gnu11", "-D_GNU_SOURCE", f"-I{folder}", f"-I{ROOT}", "@INPUT@",
+                     "-o", "@OUTPUT@"]
+
+
+def cache():
+    """The folder for what is compiled by this user."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(base, "ucg")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+def build_for_mpich(build, program):
+    """Compiles the program with MPICH's wrapper, but else as the build directory does it."""
+    if os.path.exists(os.path.join(build, "meson-info")):
+        output = program + ".mpich"
+        sources, words = build_command(build, program)
+    else:
+        output = os.path.join(cache(), os.path.basename(program) + ".mpich")
+        sources, words = installed_command()
     if os.path.exists(output) and os.path.getmtime(output) > max(map(os.path.getmtime, sources)):
         return output
+    made = f"{output}.{os.getpid()}"
     command = ["mpicc.mpich"]
-    for word in target["target_sources"][0]["compiler"][1:]:
-        command += sources if word == "@INPUT@" else [output if word == "@OUTPUT@" else word]
+    for word in words:
+        command += sources if word == "@INPUT@" else [made if word == "@OUTPUT@" else word]
     if subprocess.run(command, check=False).returncode != 0:
         raise Wrong(f"cannot build for MPICH: {shlex.join(command)}")
+    os.replace(made, output)
     return output
 
 
 def mpich(arguments, program):
-    """The configuration for MPICH; None, with a message, where MPICH is not installed."""
+    """The configuration for MPICH; None, with a message, where that is not installed or the program
+    cannot be compiled for it."""
     missing = [tool for tool in ("mpirun.mpich", "mpicc.mpich") if not shutil.which(tool)]
-    if missing:
-        print(f"# preset mpich LEFT OUT: no {' and no '.join(missing)}; "
-              "Debian has them in mpich and libmpich-dev")
-        return None
-    binding = ["-bind-to", "core"] if fits(arguments.np) else []
-    return Configuration("mpich", ["mpirun.mpich", "-np", str(arguments.np), *binding],
-                         build_for_mpich(arguments.build, program))
+    reason = f"no {' and no '.join(missing)}; Debian has them in mpich and libmpich-dev"
+    if not missing:
+        binding = ["-bind-to", "core"] if fits(arguments.np) else []
+        try:
+            return Configuration("mpich", ["mpirun.mpich", "-np", str(arguments.np), *binding],
+                                 build_for_mpich(arguments.build, program))
+        except (OSError, Wrong) as error:
+            reason = f"{error}; --config and --benchmark-for take a program of your own"
+    print(f"# preset mpich LEFT OUT: {reason}")
+    return None
 
 
 def preset_configurations(arguments, program):

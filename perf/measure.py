@@ -35,6 +35,7 @@ from command_line import names, printable, real, whole, writable  # noqa: E402
 from configurations import (  # noqa: E402, F401
     Configuration, Wrong, find_configurations, fits, openmpi_mpirun, split_command, split_pairs,
     with_component, with_ucg)
+from provenance import commit, origin, processor_name, versions  # noqa: E402, F401
 
 RANKS_MAX, TURNS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # This is collbench's limit.
@@ -452,39 +453,7 @@ def print_rows(rows, configurations, kind, width=22):
         print(line.rstrip())
 
 
-def processor_name():
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        first = file.read().split("\n\n", maxsplit=1)[0]
-    fields = {key.strip(): value.strip()
-              for key, _, value in (line.partition(":") for line in first.splitlines())}
-    name = fields.get("model name", os.uname().machine)
-    if "cpu family" in fields:
-        name += f" (family {fields['cpu family']}, model {fields['model']})"
-    return name
-
-
-def commit():
-    """The commit of this source tree, with "-dirty" where files differ; empty outside of git."""
-    try:
-        done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE,
-                              capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.strip()
-
-
-def origin(build):
-    """Two lines for a report: where and when, from which sources, with which costs, and by which
-    command."""
-    info = os.path.join(build, "tools", "ucg_info")
-    said = execute([info, "--costs"], 60)[1] if os.access(info, os.X_OK) else ""
-    profile = next((line.split(None, 1)[1] for line in said.splitlines()
-                    if line.split()[:1] == ["profile"]), "not known")
-    return (f"# {processor_name()}, {time.strftime('%Y-%m-%d')}, commit {commit() or 'not known'}, "
-            f"profile of UCG: {printable(profile)}\n# {printable(shlex.join(sys.argv))}")
-
-
-def write_json(path, samples, configurations, loads):
+def write_json(path, samples, configurations, loads, build):
     cells = {name: [{"kind": cell[0], "bytes": cell[1], "turn": turn, "us": sample.us,
                      "ping_ns": list(sample.pings), "bare_us": sample.bare_us,
                      "alone_us": sample.alone_us, "operation_us": sample.operation_us()}
@@ -493,7 +462,8 @@ def write_json(path, samples, configurations, loads):
     commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"commands": commands, "processor": processor_name(), "commit": commit(),
-                   "load": loads, "samples": cells}, file, indent=1)
+                   "versions": versions(build, configurations), "load": loads,
+                   "samples": cells}, file, indent=1)
 
 
 def print_problems(samples):

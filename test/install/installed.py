@@ -101,6 +101,19 @@ def check_tools():
     expect(os.path.exists("/usr/local/share/ucg/calibrate"), "calibrate is there")
 
 
+def check_compare(folder):
+    """The preset of another MPI library, for which the program is compiled."""
+    cache = {"XDG_CACHE_HOME": os.path.join(folder, "cache")}
+    said = run(["ucg_compare", "--preset", "tuned,mpich", "--np", "2", "--mode", "b2b", "--pairs",
+                "1", "--gate", "off", "-c", "barrier", "--time", "0.001"], cache)
+    if shutil.which("mpicc.mpich") and shutil.which("mpirun.mpich"):
+        expect(re.search(r"tuned us +mpich us +ucg us", said), "ucg_compare measures MPICH, too")
+    else:
+        expect("preset mpich LEFT OUT: no " in said, "ucg_compare says what it leaves out")
+    expect(re.search(r"^# processors .*, UCG \d", said, re.MULTILINE) and
+           "profile of UCG: not known" not in said, "ucg_compare says of what a report is")
+
+
 def check_pages():
     """Links lead to pages that are installed, or into folders of the source tree of which none
     is."""
@@ -129,6 +142,8 @@ def inside(build):
         check_library(folder)
         check_tools()
         check_pages()
+        if shutil.which("ucg_compare"):
+            check_compare(folder)
         run(["umount", "-l", "/usr"])
         run(["umount", "-l", folder])
 

@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), *3 *
 import link_limits
 import measure
 import plot
+import provenance
 from measure import Configuration, Sample, Samples
 
 FAR = 90
@@ -241,10 +242,32 @@ class Spread(unittest.TestCase):
 
 class Origin(unittest.TestCase):
     def test_a_report_says_what_it_is_of(self):
-        first, command = measure.origin("/nowhere").splitlines()
-        self.assertTrue(first.startswith("# ") and "commit " in first)
-        self.assertTrue(first.endswith("profile of UCG: not known"))
-        self.assertTrue(command.startswith("# ") and "measure_test.py" in command)
+        mpirun = Configuration("tuned", ["mpirun", "--mca", "coll", "^ucg"], "")
+        said = {"mpirun": "mpirun (Open MPI) 4.1.4\n\nReport bugs\n",
+                "git": f"{provenance.ROOT}\n",
+                "ucg_info": "UCG 0.2.0 (API 0.2)\n  UCX  compiled for 1.13, running 1.13.1\n",
+                "mpirun.mpich": "HYDRA build details:\n    Version:       4.0.2\n"}
+        hydra = Configuration("mpich", ["/opt/mpirun.mpich", "-np", "2"], "")
+        own = Configuration("own", ["./launcher"], "")
+        with unittest.mock.patch.object(
+                provenance, "said_by",
+                lambda words, cwd=None: said.get(os.path.basename(words[0]), "")), \
+                unittest.mock.patch.object(provenance.shutil, "which", lambda name: name), \
+                unittest.mock.patch.object(provenance.os, "sched_getaffinity",
+                                           lambda process: {0, 1, 2, 5}):
+            lines = measure.origin("/nowhere", [mpirun, hydra, own]).splitlines()
+        self.assertTrue(lines[0].startswith("# ") and "commit " in lines[0])
+        self.assertTrue(lines[0].endswith("profile of UCG: not known"))
+        self.assertTrue(lines[1].startswith("# ") and "measure_test.py" in lines[1])
+        self.assertEqual(lines[2:], [
+            f"# processors 0-2,5, kernel {os.uname().release}, UCG 0.2.0 (API 0.2), UCX 1.13.1, "
+            "mpirun mpirun (Open MPI) 4.1.4, /opt/mpirun.mpich 4.0.2",
+            "# tuned: mpirun --mca coll '^ucg'", "# mpich: /opt/mpirun.mpich -np 2",
+            "# own: ./launcher"])
+
+    def test_the_commit_is_that_of_the_source_tree(self):
+        with unittest.mock.patch.object(provenance, "said_by", lambda words, cwd=None: "/tmp\n"):
+            self.assertEqual(measure.commit(), "")
 
 
 class Options(unittest.TestCase):

@@ -220,6 +220,21 @@ class Options(Case):
         head[1] = head[1].replace("3 turns", "2 turns")
         self.assertEqual(last_fields(head + cells)[3:], ["", "0 of 0 (2 of 2)"])
 
+    def test_how_ranks_that_share_processors_are_compared(self):
+        launcher = self.file("launcher", f"#!/bin/sh\necho \"$*\" >>{self.file('log')}\nexit 3\n",
+                             0o755)
+        few, many = "1", str(len(os.sched_getaffinity(0)) + 1)
+        for ranks, words, mode, warns in ((few, [], "b2b", False), (many, [], "cyc", False),
+                                          (many, ["--mode", "b2b"], "b2b", True)):
+            with self.subTest(f"{ranks} {words}"):
+                done = run(COMPARE, "--np", ranks, "--pairs", "1", "--retries", "0", "--config",
+                           f"a={launcher}", "--program-for", f"a={launcher}", *words)
+                self.is_told(done, 1)
+                self.assertIn(f"{ranks} ranks, {mode}\n", done.stdout)
+                self.assertEqual("see --mode cyc" in done.stdout, warns)
+                with open(self.file("log"), encoding="ascii") as file:
+                    self.assertIn(f"--mode {mode}", file.read().splitlines()[-1])
+
     def test_a_standard_output_that_is_closed_or_full(self):
         for program, *words in ((VCLUSTER, "status"), (REAL, "--list")):
             done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", path(program), *words],
