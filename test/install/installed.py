@@ -117,7 +117,8 @@ def check_compare(folder):
 def check_pages():
     """Links lead to pages that are installed, or into folders of the source tree of which none
     is."""
-    expect((PAGES / "LICENSE").exists(), "LICENSE is there")
+    for name in ("LICENSE", "NOTICE"):
+        expect((PAGES / name).exists(), f"{name} is there")
     pages = sorted(PAGES.rglob("*.md"))
     expect(len(pages) > 10, "pages are there")
     for page in pages:
@@ -141,9 +142,9 @@ def inside(build):
         check_component()
         check_library(folder)
         check_tools()
-        check_pages()
         if shutil.which("ucg_compare"):
             check_compare(folder)
+        check_pages()
         run(["umount", "-l", "/usr"])
         run(["umount", "-l", folder])
 

@@ -94,6 +94,22 @@ class Packages(unittest.TestCase):
         header = ROOT / "ucg_coll" / "include" / "ucg" / "ucg.h"
         self.assertEqual(listed, exports.library_names(header))
 
+    def test_notices_are_those_of_what_binaries_contain(self):
+        notice = " ".join(text("NOTICE").split())
+        told = re.search(r"^Comment:\n((?: .*\n)*)", text("debian", "copyright"), re.MULTILINE)[1]
+        self.assertEqual(" ".join(told.replace("\n .\n", "\n\n").split()), notice)
+        for work in ("jemalloc", "CLI11", "toml++", "JSON for Modern C++", "Highway"):
+            self.assertIn(f"{work} (", notice)
+
+    def test_security_updates_reach_what_is_linked_statically(self):
+        packages = text("debian", "control").split("\n\n")[1:]
+        heap = next(name for name, pattern in patterns() if pattern.endswith("libucg_heap.so"))
+        for package in packages:
+            name = re.match(r"Package: (\S+)", package)[1]
+            self.assertEqual("\nStatic-Built-Using: ${ucg:Static}\n" in package,
+                             heap == f"{name}.install", name)
+        self.assertIn("libjemalloc-dev", text("debian", "rules"))
+
     def test_build_needs_are_those_of_packages_txt(self):
         needs = fields("Build-Depends")
         groups = {}

@@ -27,9 +27,9 @@ SOURCE = CXX | C
 TEXT = SOURCE | {".py", ".sh", ".build", ".txt", ".map", ""}
 
 TOP_LEVEL = {
-    "meson.build", "meson_options.txt", "gcovr.cfg", "README.md", "LICENSE", "CHANGELOG.md",
-    "CONTRIBUTING.md", "SECURITY.md", ".clang-format", ".clang-tidy", ".editorconfig", ".gitignore",
-    ".ci", "ucg_coll",
+    "meson.build", "meson_options.txt", "gcovr.cfg", "README.md", "LICENSE", "NOTICE",
+    "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", ".clang-format", ".clang-tidy",
+    ".editorconfig", ".gitignore", ".ci", "ucg_coll",
     "shm", "topo", "perf", "test", "tools",
     "debian",  # dpkg's tools look for it in this place only.
 }
