@@ -89,6 +89,7 @@ RULES = [
     # Only administrators have its folder on their path.
     Rule(r"ldconfig", ((r"ldconfig", "PATH=$PATH:/usr/sbin:/sbin ldconfig -p"),), prints="libs"),
     Rule(r"meson install.*", unless="the test `installed` does it, in an image of the machine"),
+    Rule(r"ninja -C build-release", ((r"build-release", "build -n"),)),
     Rule(r"ninja -C build-release uninstall", ((r"build-release", "build -n"),)),
     Rule(r"ompi_info --path (pkglibdir|sysconfdir)", prints="openmpi"),
     Rule(r"ninja -C build", (end("-n"),)),
