@@ -449,7 +449,8 @@ int main(int argc, char* argv[]) {
     add_format_option(app, format, {Format::text, Format::json});
     app.footer(
         "Without one of the flags -v, -b, -t, -d, -c, -f, --report: all but the variables, and the "
-        "machine on one line.\n"
+        "machine on one line. -f is what ucx_info prints with -c -f; algorithms and datatypes: "
+        "ucg_plan list, ucg_perftest --help.\n"
         "Exit status: 0 done, 1 failed (a variable with a wrong value too), 2 wrong "
         "usage.\n"
         "Examples:\n"
