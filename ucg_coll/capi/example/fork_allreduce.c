@@ -114,13 +114,43 @@ static int run_rank(struct rank_info* info) {
     return 0;
 }
 
+/* Kills the ranks that still run: they would wait for ever for one that is gone. */
+static void kill_ranks(const pid_t* ranks, long count) {
+    long i;
+
+    for (i = 0; i < count; ++i) {
+        if (ranks[i] > 0) {
+            kill(ranks[i], SIGKILL);
+        }
+    }
+}
+
+/* Waits for all ranks. Returns whether one failed. */
+static int wait_for_ranks(pid_t* ranks, long count) {
+    int failed = 0;
+    int status;
+    pid_t ended;
+    long i;
+
+    while ((ended = wait(&status)) > 0) {
+        for (i = 0; i < count; ++i) {
+            ranks[i] = ranks[i] == ended ? 0 : ranks[i];
+        }
+        if (status != 0 && !failed) {
+            failed = 1;
+            kill_ranks(ranks, count);
+        }
+    }
+    return failed;
+}
+
 int main(int argc, char** argv) {
     char* end = argc > 1 ? argv[1] : "";
     long size = argc > 1 ? strtol(argv[1], &end, 10) : 4;
     struct board* board =
         mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t ranks[MAX_RANKS];
-    int failed = 0;
+    int failed;
     int rank;
 
     if (size < 1 || size > MAX_RANKS || *end != '\0') {
@@ -137,20 +167,13 @@ int main(int argc, char** argv) {
             struct rank_info info = {board, (unsigned)rank, (unsigned)size};
             _exit(run_rank(&info));
         }
-        if (ranks[rank] < 0) { /* The others would wait for this one. */
+        if (ranks[rank] < 0) {
             perror("fork_allreduce: fork");
-            while (rank-- > 0) {
-                kill(ranks[rank], SIGKILL);
-            }
+            kill_ranks(ranks, rank);
             return 1;
         }
     }
-    for (rank = 0; rank < size; ++rank) {
-        int status = 0;
-        if (wait(&status) < 0 || status != 0) {
-            failed = 1;
-        }
-    }
+    failed = wait_for_ranks(ranks, size);
     printf("%ld ranks: %s\n", size, failed ? "failed" : "the sum is right everywhere");
     return failed;
 }
