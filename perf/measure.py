@@ -54,12 +54,13 @@ class Sample:
     bare_us: float | None = None  # collbench's barrier without the operation (cycles) ...
     alone_us: float | None = None  # ... and the operation without that barrier.
 
+    def is_of_cycle(self):
+        return self.bare_us is not None and self.alone_us is not None
+
     def operation_us(self):
-        """The time without the barrier of a cycle; None where it is too small beside the barrier
-        to be told."""
-        if self.bare_us is None or self.alone_us is None:
-            return self.us
-        return self.alone_us if self.alone_us >= self.bare_us / 20 else None
+        """The time without the barrier of a cycle; below zero where the barrier alone happened to
+        take longer."""
+        return self.alone_us if self.is_of_cycle() else self.us
 
 
 @dataclass
@@ -302,15 +303,33 @@ def state_of(sample, far_ns):
     return states.pop() if len(states) == 1 else None
 
 
+def is_told(samples):
+    """Can the operation be told beside the barrier of its cycle? All samples of a cell decide: the
+    median without the shortest of them would be too long."""
+    cycles = [sample for sample in samples if sample.is_of_cycle()]
+    return not cycles or (statistics.median(sample.alone_us for sample in cycles)
+                          >= statistics.median(sample.bare_us for sample in cycles) / 20)
+
+
 def by_state(turns, far_ns, wanted="any"):
     """{state: {turn: us}} of one configuration's {turn: Sample} of one cell; moved ones are left
-    out, and with "near" or "far" those of the other state."""
-    result = {}
+    out, with "near" or "far" those of the other state, and all of a state in which the operation
+    takes too little beside the barrier of its cycle."""
+    found = {}
     for turn, sample in sorted(turns.items()):
         state = state_of(sample, far_ns)
-        if state and wanted in ("any", state) and sample.operation_us() is not None:
-            result.setdefault(state, {})[turn] = sample.operation_us()
-    return result
+        if state and wanted in ("any", state):
+            found.setdefault(state, {})[turn] = sample
+    return {state: {turn: sample.operation_us() for turn, sample in of_state.items()}
+            for state, of_state in found.items() if is_told(of_state.values())}
+
+
+def not_told(samples, far_ns, wanted="any"):
+    """The cells of which a configuration has samples, but none that can be told beside the
+    barrier."""
+    return [cell for cell in samples.cells() for cells in samples.by_name.values()
+            if (turns := cells.get(cell)) and not by_state(turns, far_ns, wanted)
+            and not is_told(turns.values())]
 
 
 def neighbours(ours, theirs):

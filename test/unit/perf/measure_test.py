@@ -109,10 +109,17 @@ class Rows(unittest.TestCase):
                               argparse.Namespace(timeout=20), "collective,bytes")
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"x": 9, "y": 9}))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
-        self.assertIsNone(Sample(2, (), 2, -0.5).operation_us())
-        samples.add("x", CELL, 1, Sample(2, (), 2, 0.05))
-        self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
-        del samples.by_name["x"][CELL][1]
+        # All turns decide together: short ones count, unless most are.
+        for turn, alone in ((1, -0.5), (2, 0.2)):
+            samples.add("x", CELL, turn, Sample(2, (), 2, alone))
+        self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None),
+                         {"any": {0: 3, 1: -0.5, 2: 0.2}})
+        self.assertEqual(measure.not_told(samples, None), [])
+        samples.add("x", CELL, 2, Sample(2, (), 2, 0.05))
+        self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {})
+        self.assertEqual(measure.not_told(samples, None), [CELL])
+        for turn in (1, 2):
+            del samples.by_name["x"][CELL][turn]
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither of the two.
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"y": 9}))
 
