@@ -85,6 +85,30 @@ def check_cmake(folder, example, libraries):
     expect(True, "CMake finds the package")
 
 
+def check_moved(folder, build):
+    """An installation in another place than the prefix, as that of another system is."""
+    staged = os.path.join(folder, "staged")
+    run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", staged])
+    prefix = os.path.join(staged, "usr", "local")
+    links = [path for path in pathlib.Path(prefix, "bin").iterdir() if path.is_symlink()]
+    expect(links and all(path.resolve().is_file() and path.resolve().is_relative_to(prefix)
+                         for path in links), "links of a staged installation stay in it")
+    if not shutil.which("cmake"):
+        return
+    project = os.path.join(folder, "moved")
+    os.mkdir(project)
+    with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write("cmake_minimum_required(VERSION 3.16)\nproject(moved C)\n"
+                   f"find_package(UCG REQUIRED PATHS {prefix} NO_DEFAULT_PATH)\n"
+                   "foreach(what IMPORTED_LOCATION INTERFACE_INCLUDE_DIRECTORIES)\n"
+                   "  get_target_property(found UCG::ucg ${what})\n"
+                   '  message(STATUS "found ${found}")\nendforeach()\n')
+    said = run(["cmake", "-S", project, "-B", os.path.join(project, "build")])
+    found = re.findall(r"found (.*)", said)
+    expect(len(found) == 2 and all(path.startswith(prefix) and os.path.exists(path)
+                                   for path in found), f"CMake finds it there: {found}")
+
+
 def check_tools():
     for tool in ("ucg_aapc", "ucg_info", "ucg_perftest", "ucg_plan", "ucg_sim", "ucg_topo",
                  "ucg_tune"):
@@ -141,6 +165,7 @@ def inside(build):
         run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"])
         check_component()
         check_library(folder)
+        check_moved(folder, build)
         check_tools()
         if shutil.which("ucg_compare"):
             check_compare(folder)
