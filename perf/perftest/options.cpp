@@ -183,7 +183,8 @@ constexpr auto kLayerOptions = std::to_array<LayerOption>({
     {"-M", {false, true, false}},         {"--collective-algorithm", {false, false, true}},
     {"--buffers", {false, false, true}},  {"--op", {false, false, true}},
     {"--datatype", {false, false, true}}, {"--root", {false, false, true}},
-    {"--mode", {false, false, true}},     {"--time", {false, false, true}},
+    {"--in-place", {false, false, true}}, {"--mode", {false, false, true}},
+    {"--time", {false, false, true}},
 });
 
 } // namespace

@@ -67,6 +67,7 @@ Json settings(const Job& job) {
         json["datatype"] = collective.datatype;
         json["operator"] = collective.operation;
         json["root"] = collective.root;
+        json["in_place"] = collective.in_place;
         json["buffers"] = collective.heap ? "heap" : "ordinary";
         json["mode"] = collective.mode == CollectiveMode::separated ? "sep" : "b2b";
         break;

@@ -31,6 +31,7 @@ struct CollectiveParameters {
     std::string datatype = "float64";
     std::string operation = "sum";
     Rank root = 0;
+    bool in_place = false;
     bool heap = false; ///< Buffers come from ucg_mem_alloc(), else from malloc().
     CollectiveMode mode = CollectiveMode::separated;
     double seconds = 1;       ///< Duration where no number of iterations is given.

@@ -263,9 +263,11 @@ void add_collective(Adder& add, CollectiveParameters& collective) {
                [&](const std::string& text) { collective.heap = text == "heap"; });
     add.choice("--op", names_up_to(UCG_OP_SUM, UCG_OP_USER), "Operator (default: sum)",
                [&](const std::string& text) { collective.operation = text; });
-    add.choice("--datatype", names_up_to(UCG_DT_INT8, UCG_DT_FLOAT16),
+    add.choice("--datatype", names_up_to(UCG_DT_INT8, UCG_DT_INT16_INT32),
                "Datatype (default: float64)",
                [&](const std::string& text) { collective.datatype = text; });
+    add.flag("--in-place", collective.in_place,
+             "What a rank sends is where its result will be, as with MPI_IN_PLACE");
     add.number("--root", collective.root, 0, tools::kRanksMax, "Root of a rooted collective");
     add.choice("--mode", {"sep", "b2b"},
                "sep: a barrier that is not timed lies before each call, so that all begin together "

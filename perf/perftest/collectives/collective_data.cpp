@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "ucg_coll/base/assert.hpp"
@@ -10,25 +11,29 @@ namespace ucg::perftest {
 
 namespace {
 
+enum class Kind { integer, real, complex };
+
 struct DatatypeRow {
     ucg_datatype_t datatype;
     std::string_view name;
-    std::uint64_t bytes;
-    bool integer;
+    Kind kind;
 };
-/// The data types of whole numbers and floating-point numbers that fit into one word; data are
-/// small whole numbers.
-constexpr std::array<DatatypeRow, 10> kDatatypes = {{
-    {UCG_DT_INT8, "int8", 1, true},
-    {UCG_DT_INT16, "int16", 2, true},
-    {UCG_DT_INT32, "int32", 4, true},
-    {UCG_DT_INT64, "int64", 8, true},
-    {UCG_DT_UINT8, "uint8", 1, true},
-    {UCG_DT_UINT16, "uint16", 2, true},
-    {UCG_DT_UINT32, "uint32", 4, true},
-    {UCG_DT_UINT64, "uint64", 8, true},
-    {UCG_DT_FLOAT32, "float32", 4, false},
-    {UCG_DT_FLOAT64, "float64", 8, false},
+/// The datatypes of numbers; data are small whole numbers, and of complex numbers real ones.
+constexpr std::array<DatatypeRow, 14> kDatatypes = {{
+    {UCG_DT_INT8, "int8", Kind::integer},
+    {UCG_DT_INT16, "int16", Kind::integer},
+    {UCG_DT_INT32, "int32", Kind::integer},
+    {UCG_DT_INT64, "int64", Kind::integer},
+    {UCG_DT_UINT8, "uint8", Kind::integer},
+    {UCG_DT_UINT16, "uint16", Kind::integer},
+    {UCG_DT_UINT32, "uint32", Kind::integer},
+    {UCG_DT_UINT64, "uint64", Kind::integer},
+    {UCG_DT_FLOAT32, "float32", Kind::real},
+    {UCG_DT_FLOAT64, "float64", Kind::real},
+    {UCG_DT_FLOAT16, "float16", Kind::real},
+    {UCG_DT_BFLOAT16, "bfloat16", Kind::real},
+    {UCG_DT_COMPLEX64, "complex64", Kind::complex},
+    {UCG_DT_COMPLEX128, "complex128", Kind::complex},
 }};
 
 constexpr std::array<std::string_view, UCG_OP_USER> kOperations = {
@@ -61,19 +66,39 @@ std::uint64_t apply(ucg_op_t operation, std::uint64_t left, std::uint64_t right)
     return 0;
 }
 
-/// Returns the bits of a whole number in a type.
+bool is_half(ucg_datatype_t datatype) {
+    return datatype == UCG_DT_FLOAT16 || datatype == UCG_DT_BFLOAT16;
+}
+
+/// Returns the bytes of a number, or of a complex number's part.
+std::uint64_t part_bytes(ucg_datatype_t datatype) {
+    return element_bytes(datatype) / (row_of(datatype).kind == Kind::complex ? 2 : 1);
+}
+
+std::uint32_t float32_bits(std::uint64_t number) {
+    return std::bit_cast<std::uint32_t>(static_cast<float>(number));
+}
+
+/// Returns the bits of a whole number that binary16 has, up to 2,048, from those of its float32:
+/// another bias of the exponent, and ten bits of the fraction.
+std::uint64_t float16_bits(std::uint64_t number) {
+    constexpr std::uint32_t kBiasDifference = 127 - 15;
+    return number == 0 ? 0 : (float32_bits(number) >> 13) - (kBiasDifference << 10);
+}
+
+/// Returns the bits of a whole number in a type; of a complex number, those of the real part.
 std::uint64_t bits_of(ucg_datatype_t datatype, std::uint64_t number) {
-    std::uint64_t bits = number;
-    if (datatype == UCG_DT_FLOAT64) {
-        const auto value = static_cast<double>(number);
-        std::memcpy(&bits, &value, sizeof(value));
-    } else if (datatype == UCG_DT_FLOAT32) {
-        const auto value = static_cast<float>(number);
-        bits = 0;
-        std::memcpy(&bits, &value, sizeof(value));
+    switch (datatype) {
+    case UCG_DT_FLOAT64:
+    case UCG_DT_COMPLEX128: return std::bit_cast<std::uint64_t>(static_cast<double>(number));
+    case UCG_DT_FLOAT32:
+    case UCG_DT_COMPLEX64: return float32_bits(number);
+    case UCG_DT_FLOAT16: return float16_bits(number);
+    case UCG_DT_BFLOAT16: return float32_bits(number) >> 16;
+    default: break;
     }
     const std::uint64_t bytes = element_bytes(datatype);
-    return bytes == sizeof(bits) ? bits : bits & ((std::uint64_t{1} << (8 * bytes)) - 1);
+    return bytes == sizeof(number) ? number : number & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }
 
 } // namespace
@@ -101,11 +126,16 @@ std::optional<ucg_op_t> find_operation(std::string_view name) {
 }
 
 std::uint64_t element_bytes(ucg_datatype_t datatype) {
-    return row_of(datatype).bytes;
+    return ucg_datatype_bytes(datatype);
 }
 
 bool applies(ucg_op_t operation, ucg_datatype_t datatype) {
-    return operation <= UCG_OP_MAX || row_of(datatype).integer;
+    switch (row_of(datatype).kind) {
+    case Kind::integer: return true;
+    case Kind::real: return operation <= UCG_OP_MAX;
+    case Kind::complex: break;
+    }
+    return operation == UCG_OP_SUM || operation == UCG_OP_PROD;
 }
 
 /// Returns one of a few small numbers, different from rank to rank and from element to element. In
@@ -118,7 +148,8 @@ std::uint64_t CollectiveData::contribution(Rank rank, std::uint64_t element) con
     if (operation == UCG_OP_PROD) {
         return element % static_cast<std::uint64_t>(size) == number ? 2 + element % 3 : 1;
     }
-    return (number * 5 + element * 3) % 8;
+    // Halves count to 256 or 2,048 without rounding.
+    return (number * 5 + element * 3) % (is_half(datatype) ? 2 : 8);
 }
 
 std::uint64_t CollectiveData::fold(Rank ranks, std::uint64_t element) const {
@@ -153,9 +184,12 @@ std::uint64_t CollectiveData::expected(Rank rank, std::uint64_t element) const {
 
 void CollectiveData::fill(Rank rank, std::span<std::byte> buffer) const {
     const std::uint64_t width = element_bytes(datatype);
+    const std::uint64_t part = part_bytes(datatype);
     for (std::uint64_t element = 0; element < buffer.size() / width; ++element) {
         const std::uint64_t bits = bits_of(datatype, contribution(rank, element));
-        std::memcpy(buffer.data() + element * width, &bits, width);
+        std::byte* const here = buffer.data() + element * width;
+        std::memcpy(here, &bits, part);
+        std::memset(here + part, 0, width - part);
     }
 }
 
@@ -165,11 +199,15 @@ CollectiveData::check(Rank rank, std::span<const std::byte> received) const {
         return std::nullopt; // The result is undefined.
     }
     const std::uint64_t width = element_bytes(datatype);
+    const std::uint64_t part = part_bytes(datatype);
     for (std::uint64_t element = 0; element < received.size() / width; ++element) {
         const std::uint64_t wanted = bits_of(datatype, expected(rank, element));
         std::uint64_t found = 0;
-        std::memcpy(&found, received.data() + element * width, width);
-        if (found != wanted) {
+        std::uint64_t imaginary = 0;
+        const std::byte* const here = received.data() + element * width;
+        std::memcpy(&found, here, part);
+        std::memcpy(&imaginary, here + part, width - part);
+        if (found != wanted || imaginary != 0) {
             return Difference{element, wanted, found};
         }
     }

@@ -20,7 +20,8 @@ std::optional<ucg_datatype_t> find_datatype(std::string_view name);
 std::optional<ucg_op_t> find_operation(std::string_view name);
 
 std::uint64_t element_bytes(ucg_datatype_t datatype);
-/// Returns whether the operator can be used: logical and bitwise operators apply to integers only.
+/// Returns whether the operator can be used: logical and bitwise operators apply to integers only,
+/// and to complex numbers only sum and product.
 bool applies(ucg_op_t operation, ucg_datatype_t datatype);
 
 /// One collective call as all ranks make it, without buffers.
@@ -31,10 +32,17 @@ struct CollectiveData {
     std::uint64_t count = 0; ///< Elements of one block.
     ucg_datatype_t datatype = UCG_DT_FLOAT64;
     ucg_op_t operation = UCG_OP_SUM;
+    bool in_place = false; ///< What a rank sends is where its result will be.
 
     std::uint64_t block_bytes() const { return count * element_bytes(datatype); }
     std::uint64_t send_bytes(Rank rank) const {
         return block_count(shape.send, rank, root, size) * block_bytes();
+    }
+    /// Returns where in the receive buffer a rank's contribution begins, in place.
+    std::uint64_t place_bytes(Rank rank) const {
+        return send_bytes(rank) < receive_bytes(rank)
+                   ? static_cast<std::uint64_t>(rank) * block_bytes()
+                   : 0;
     }
     std::uint64_t receive_bytes(Rank rank) const {
         return block_count(shape.receive, rank, root, size) * block_bytes();
@@ -47,8 +55,8 @@ struct CollectiveData {
     /// The first element at which what `rank` has received differs from the right result.
     struct Difference {
         std::uint64_t element;
-        std::uint64_t expected;
-        std::uint64_t found; ///< Like `expected`, as the bits of the type.
+        std::uint64_t expected; ///< Of a complex number the real part.
+        std::uint64_t found;    ///< Like `expected`, as the bits of the type.
     };
     std::optional<Difference> check(Rank rank, std::span<const std::byte> received) const;
 

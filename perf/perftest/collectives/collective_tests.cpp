@@ -192,16 +192,18 @@ class CollectiveTest : public Test {
     Status allocate() {
         const Rank rank = runtime_.rank();
         ucg_context_h heap = parameters_.collective.heap ? group_->context() : nullptr;
-        Status status = send_.allocate(heap, data_.send_bytes(rank));
+        const std::uint64_t sent = data_.send_bytes(rank);
+        const std::uint64_t received = data_.receive_bytes(rank);
+        Status status = send_.allocate(heap, data_.in_place ? 0 : sent);
         if (status.ok()) {
-            status = receive_.allocate(heap, data_.receive_bytes(rank));
+            status = receive_.allocate(heap, data_.in_place ? std::max(sent, received) : received);
         }
         if (status = agree(runtime_, status); !status.ok()) {
             return status;
         }
         describe_call();
         data_.fill(rank, send_.bytes_of());
-        fill_root();
+        fill_receive_buffer();
         return {};
     }
 
@@ -209,6 +211,7 @@ class CollectiveTest : public Test {
         call_.type = data_.shape.type;
         call_.root = static_cast<std::uint32_t>(data_.root);
         call_.send_buffer = send_.data();
+        call_.flags = data_.in_place ? UCG_COLL_FLAG_IN_PLACE : 0;
         call_.recv_buffer = receive_.data();
         call_.count = data_.count;
         call_.element_bytes = element_bytes(data_.datatype);
@@ -232,10 +235,14 @@ class CollectiveTest : public Test {
         }
     }
 
-    /// Fills the receive buffer of bcast's root, which sends from there.
-    void fill_root() {
-        if (data_.shape.type == UCG_COLL_BCAST && runtime_.rank() == data_.root) {
+    /// Fills the receive buffer of those that send from there: bcast's root, and all in place.
+    void fill_receive_buffer() {
+        const Rank rank = runtime_.rank();
+        if (data_.shape.type == UCG_COLL_BCAST && rank == data_.root) {
             data_.fill(data_.root, receive_.bytes_of());
+        } else if (data_.in_place) {
+            data_.fill(
+                rank, receive_.bytes_of().subspan(data_.place_bytes(rank), data_.send_bytes(rank)));
         }
     }
 
@@ -267,6 +274,11 @@ class CollectiveTest : public Test {
         return status;
     }
 
+    /// Returns what the rank has received, which in place may be the first part of what it sent.
+    std::span<const std::byte> result_bytes() {
+        return receive_.bytes_of().first(data_.receive_bytes(runtime_.rank()));
+    }
+
     Status start_together() {
         if (board_ != nullptr) {
             board_->start_together(progress_);
@@ -281,7 +293,7 @@ class CollectiveTest : public Test {
         const Rank rank = runtime_.rank();
         for (int turn = 0; turn < kCheckedCalls; ++turn) {
             std::ranges::fill(receive_.bytes_of(), std::byte{0x5a});
-            fill_root();
+            fill_receive_buffer();
             if (Status status = start_together(); !status.ok()) {
                 return status;
             }
@@ -289,7 +301,7 @@ class CollectiveTest : public Test {
                 return status;
             }
             Status result;
-            if (const auto wrong = data_.check(rank, receive_.bytes_of())) {
+            if (const auto wrong = data_.check(rank, result_bytes())) {
                 result = failure(Code::disagreement,
                                  "{} of {} B: element {} on rank {} is wrong: expected the bits "
                                  "{:#x} of {}, found {:#x}",
@@ -349,12 +361,20 @@ Result<CollectiveData> data_of(const Parameters& parameters, const CollectiveSha
         return failure(Code::invalid_argument, "--root {}: there are {} ranks", asked.root, size);
     }
     const bool has_data = shape.type != UCG_COLL_BARRIER;
+    if (asked.in_place &&
+        (shape.rooted || !has_data || shape.type == UCG_COLL_NEIGHBOR_ALLTOALLV)) {
+        return failure(Code::invalid_argument,
+                       "{}: --in-place is for collectives without a root that have data, and not "
+                       "for those of neighbours",
+                       parameters.test);
+    }
     return CollectiveData{shape,
                           size,
                           shape.rooted ? asked.root : 0,
                           has_data ? parameters.bytes() / width : 0,
                           *datatype,
-                          *operation};
+                          *operation,
+                          asked.in_place};
 }
 
 Result<std::unique_ptr<Test>> open_collective(Runtime& runtime, const Parameters& parameters) {

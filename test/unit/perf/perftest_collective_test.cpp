@@ -1,3 +1,5 @@
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -101,6 +103,36 @@ TEST_CASE("A right result passes, and the first wrong element is found") {
     const auto wrong = call.check(1, std::as_bytes(std::span(sum)));
     REQUIRE(wrong.has_value());
     CHECK(wrong->element == 3);
+}
+
+TEST_CASE("Small whole numbers have the bits of their type") {
+    // The first element of rank 0 is 1, the second one 12.
+    const auto elements = [](ucg_datatype_t datatype) {
+        std::array<std::byte, 64> bytes = {};
+        const CollectiveData call = data(UCG_COLL_ALLGATHER, 2, 2, datatype);
+        call.fill(0, std::span(bytes).first(call.block_bytes()));
+        return bytes;
+    };
+    const auto halves = std::bit_cast<std::array<std::uint16_t, 32>>(elements(UCG_DT_FLOAT16));
+    CHECK(halves[0] == 0x3c00);
+    CHECK(halves[1] == 0x4a00);
+    const auto brains = std::bit_cast<std::array<std::uint16_t, 32>>(elements(UCG_DT_BFLOAT16));
+    CHECK(brains[0] == 0x3f80);
+    CHECK(brains[1] == 0x4140);
+    const auto floats = std::bit_cast<std::array<float, 16>>(elements(UCG_DT_COMPLEX64));
+    CHECK((floats[0] == 1 && floats[1] == 0 && floats[2] == 12 && floats[3] == 0));
+    const auto doubles = std::bit_cast<std::array<double, 8>>(elements(UCG_DT_COMPLEX128));
+    CHECK((doubles[0] == 1 && doubles[1] == 0 && doubles[2] == 12 && doubles[3] == 0));
+}
+
+TEST_CASE("An imaginary part that is not zero is found") {
+    const CollectiveData call = data(UCG_COLL_BCAST, 2, 2, UCG_DT_COMPLEX64);
+    std::vector<std::byte> bytes = contribution(call, 0);
+    bytes.resize(call.block_bytes());
+    call.fill(0, bytes);
+    CHECK_FALSE(call.check(1, bytes).has_value());
+    bytes.back() = std::byte{1};
+    CHECK(call.check(1, bytes)->element == 1);
 }
 
 TEST_CASE("An alltoall's blocks come from their senders") {

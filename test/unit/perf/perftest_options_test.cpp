@@ -103,7 +103,7 @@ TEST_CASE("What is not offered is refused") {
                               "--sizes 9:8",
                               "--sizes 1:2:3",
                               "--op user",
-                              "--datatype float16",
+                              "--datatype int16_int32",
                               "--np 1025",
                               "-p 0",
                               "--mode late"}) {

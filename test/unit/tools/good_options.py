@@ -382,6 +382,7 @@ COMMANDS = {
         "--buffers": ["| --buffers heap => Buffers: +heap"],
         "--op": ["--datatype int32 | --op max => int32, max"],
         "--datatype": ["| --datatype float32 => float32, sum"],
+        "--in-place": ["-t allgather | --in-place => ^ +8 +20 "],
         "--root": ["-t bcast | --root 1 => ^ +8 +20 "],
         "--mode": ["| --mode b2b => b2b"],
         "--time": ["-t barrier -n 0 | --time 0.001 => ^ +0 +\\d+ "],

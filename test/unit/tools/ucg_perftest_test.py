@@ -146,6 +146,19 @@ class Local(Clean):
             done = run("--np", "2", "-t", "reduce", "--root", "1", "--check", *words.split(),
                        *SHORT)
             self.assertEqual((done.returncode, done.stderr), (0, ""), words)
+        for name in ("float16", "bfloat16", "complex64", "complex128"):
+            for operator in ("sum", "prod"):
+                done = run("--np", "3", "-t", "allreduce", "-s", "1k", "--check", "--datatype",
+                           name, "--op", operator, *SHORT)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+
+    def test_in_place(self):
+        for name in ("allreduce", "allgather", "allgatherv", "alltoall", "alltoallv",
+                     "reduce_scatter", "reduce_scatter_block", "scan", "exscan"):
+            for form in ("", "_persistent"):
+                done = run("--np", "3", "-t", name + form, "-s", "1k", "--check", "--in-place",
+                           *SHORT)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name + form)
 
     def test_algorithm_is_forced_or_refused(self):
         words = ["--np", "2", "-t", "allreduce", "-s", "4k", "-I", *SHORT]
@@ -308,6 +321,8 @@ class WrongUse(Clean):
                             ("-t allreduce -s 8,8", "--sizes"),
                             ("-t bcast --root 2", "--root 2: there are 2 ranks"),
                             ("-t reduce --op bor", "does not apply to float64"),
+                            ("-t reduce --op max --datatype complex64", "does not apply to"),
+                            ("-t bcast --in-place", "--in-place is for collectives without a root"),
                             ("-t bcast -s 1024G", "memory")]:
             self.fails(run("--np", "2", *words.split()), 1, text)
 
