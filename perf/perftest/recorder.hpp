@@ -2,6 +2,7 @@
 // iteration, and the difference to the reading before is that iteration's time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -34,23 +35,22 @@ class Recorder {
     /// Counts an iteration, or several of equal duration, which moved `bytes` bytes in all in
     /// `messages` messages.
     void update(std::uint64_t iterations, std::uint64_t bytes, std::uint64_t messages = 1) {
-        const Ticks now = read_unordered();
-        times_[next_] = now - last_;
-        next_ = (next_ + 1) & (times_.size() - 1);
-        last_ = now;
-        iterations_ += iterations;
-        bytes_ += bytes;
-        messages_ += messages;
-        ++updates_;
-        if (now - reported_ >= interval_) [[unlikely]] {
-            reported_ = now;
-            report_();
-        }
+        count(read_unordered(), iterations, bytes, messages);
+    }
+
+    /// Counts an iteration that skip() preceded, and which has been executed, loads included, when
+    /// the clock is read. `reading` is what such a reading takes; it is excluded.
+    void update_alone(std::uint64_t bytes, Ticks reading) {
+        const Ticks now = read_ordered();
+        const Ticks excluded = std::min(reading, now - last_);
+        first_ += excluded;
+        last_ += excluded;
+        count(now, 1, bytes, 1);
     }
 
     /// Excludes the time since the latest update: the next iteration begins now.
     void skip() {
-        const Ticks now = read_unordered();
+        const Ticks now = read_ordered();
         first_ += now - last_;
         last_ = now;
     }
@@ -70,6 +70,20 @@ class Recorder {
     std::vector<Ticks> times() const;
 
   private:
+    void count(Ticks now, std::uint64_t iterations, std::uint64_t bytes, std::uint64_t messages) {
+        times_[next_] = now - last_;
+        next_ = (next_ + 1) & (times_.size() - 1);
+        last_ = now;
+        iterations_ += iterations;
+        bytes_ += bytes;
+        messages_ += messages;
+        ++updates_;
+        if (now - reported_ >= interval_) [[unlikely]] {
+            reported_ = now;
+            report_();
+        }
+    }
+
     std::uint64_t wanted_;
     std::uint64_t iterations_ = 0;
     std::uint64_t bytes_ = 0;

@@ -89,6 +89,10 @@ TEST_CASE("What is skipped is not measured, and reports come at their interval")
     CHECK(reports == 1);
     CHECK(recorder.times().front() == recorder.elapsed());
     CHECK(nanoseconds(recorder.elapsed_in_all() - recorder.elapsed()) >= 1e6);
+    recorder.skip();
+    recorder.update_alone(0, static_cast<Ticks>(ticks_per_second()));
+    CHECK(recorder.times().back() == 0);
+    CHECK(recorder.times().front() == recorder.elapsed());
     recorder.start();
     CHECK(recorder.times().empty());
 }
