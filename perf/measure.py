@@ -244,8 +244,8 @@ def take_turn(samples, configuration, turn, options, arguments, head, hear=pass_
     where = f"turn {turn + 1}, {configuration.name}"
     unserved = not_served(configuration, status, rows, kind, served)
     if unserved:
-        samples.problems.append(f"{where}: UCG did not serve {', '.join(sorted(unserved))}: the "
-                                "times are left out")
+        what = ", ".join(sorted(unserved)) if kind == "collective" else "any collective"
+        samples.problems.append(f"{where}: UCG did not serve {what}: the times are left out")
     for row in (row for row in rows if row[kind] not in unserved):
         cell = row[kind], int(row[size])
         problem = wrong_row(row, options)
@@ -448,6 +448,7 @@ def print_rows(rows, configurations, kind, width=22):
     stock = [c.name for c in configurations if c.stock]
     others = [c.name for c in configurations if not c.stock]
     against = stock[0] if len(stock) == 1 else "best"
+    width = max([width, *(len(row.cell[0]) for row in rows)])
     gated = any(row.state != "any" for row in rows)
     line = f"{kind:<{width}} {'bytes':>9}" + (f" {'state':>8}" if gated else "")
     line += "".join(f" {c.name + ' us':>12}" for c in configurations)
