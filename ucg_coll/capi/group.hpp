@@ -224,11 +224,13 @@ class Group {
         request->next_spare = spare_request_;
         spare_request_ = request;
     }
-    /// Gives a collective's run back to its plan. A failed run is never used again: a transport may
-    /// still hold its messages.
+    /// Gives a collective's run back to its plan.
     void release(Collective& collective) {
-        if (collective.run->execution.state() != engine::ExecutionState::failed) {
-            collective.run->plan.give_back(collective.run);
+        CachedPlan& plan = collective.run->plan;
+        if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
+            plan.keep_failed(collective.run);
+        } else {
+            plan.give_back(collective.run);
         }
     }
 

@@ -48,24 +48,38 @@ std::uint64_t bytes_of(const engine::HelpedProgram& helped) {
 
 PlanRun::PlanRun(CachedPlan& owner) : execution(owner.program()), plan(owner) {}
 
-PlanRun* CachedPlan::add_run() {
-    return runs_.emplace_back(std::make_unique<PlanRun>(*this)).get();
+CachedPlan::CachedPlan(graph::Request request, std::string algorithm, engine::Program program)
+    : request_(std::move(request)), algorithm_(std::move(algorithm)), program_(std::move(program)),
+      idle_max_(std::max(kIdleBytesMax / bytes_of_run(), kIdleLeast)) {}
+
+CachedPlan::~CachedPlan() {
+    for (PlanRun* list : {idle_, failed_}) {
+        while (list != nullptr) {
+            delete std::exchange(list, list->next);
+        }
+    }
 }
 
-bool CachedPlan::in_use() const {
-    std::size_t idle = 0;
-    for (const PlanRun* run = idle_; run != nullptr; run = run->next_idle) {
-        ++idle;
-    }
-    return idle != runs_.size();
+PlanRun* CachedPlan::add_run() {
+    auto* const run = new PlanRun(*this);
+    ++run_count_;
+    return run;
+}
+
+/// No transport has messages of a run that has ended without a failure.
+void CachedPlan::drop_run(PlanRun* run) {
+    delete run;
+    --run_count_;
+}
+
+std::uint64_t CachedPlan::bytes_of_run() const {
+    return sizeof(PlanRun) + program_.scratch_bytes + bytes_of(program_.slots) +
+           program_.helped.scratch_bytes +
+           program_.lowered.flag_slots.size() * sizeof(const std::byte*); // Where they lie.
 }
 
 std::uint64_t CachedPlan::bytes() const {
-    const std::uint64_t of_run =
-        sizeof(PlanRun) + program_.scratch_bytes + bytes_of(program_.slots) +
-        program_.helped.scratch_bytes +
-        program_.lowered.flag_slots.size() * sizeof(const std::byte*); // Where they lie.
-    return std::max<std::size_t>(runs_.size(), 1) * of_run + sizeof(*this) +
+    return std::max<std::size_t>(run_count_, 1) * bytes_of_run() + sizeof(*this) +
            bytes_of(request_.send) + bytes_of(request_.receive) + bytes_of(request_.rooms) +
            bytes_of(program_.lowered) + bytes_of(program_.slots) + bytes_of(program_.parts) +
            bytes_of(program_.helped);

@@ -26,30 +26,41 @@ struct PlanRun {
     engine::Execution execution;
     UserOperator user;
     CachedPlan& plan;
-    PlanRun* next_idle = nullptr; ///< In the plan's list, while nobody holds it.
+    PlanRun* next = nullptr; ///< In one of the plan's lists, while nobody holds it.
 };
 
 /// A lowered plan with its idle runs. Most plans have one run; nonblocking calls that overlap have
-/// more.
+/// more. Of those that nobody holds any more some are kept, however many were held at once.
 class CachedPlan {
   public:
-    CachedPlan(graph::Request request, std::string algorithm, engine::Program program)
-        : request_(std::move(request)), algorithm_(std::move(algorithm)),
-          program_(std::move(program)) {}
+    CachedPlan(graph::Request request, std::string algorithm, engine::Program program);
+    ~CachedPlan();
+    CachedPlan(const CachedPlan&) = delete;
+    CachedPlan& operator=(const CachedPlan&) = delete;
 
+    /// Returns a run, which the caller holds until it calls give_back() or keep_failed().
     PlanRun* take() {
         PlanRun* run = idle_;
         if (run == nullptr) [[unlikely]] {
             return add_run();
         }
-        idle_ = run->next_idle;
+        idle_ = run->next;
+        --idle_count_;
         return run;
     }
     void give_back(PlanRun* run) {
-        run->next_idle = idle_;
+        if (idle_count_ == idle_max_) [[unlikely]] {
+            drop_run(run);
+            return;
+        }
+        run->next = idle_;
         idle_ = run;
+        ++idle_count_;
     }
-    bool in_use() const;
+    /// Keeps a failed run as long as the plan, which is in use from then on: a transport may still
+    /// hold its messages. Nobody gets it any more.
+    void keep_failed(PlanRun* run) { run->next = std::exchange(failed_, run); }
+    bool in_use() const { return idle_count_ != run_count_; }
 
     const graph::Request& request() const { return request_; }
     const std::string& algorithm() const { return algorithm_; }
@@ -65,14 +76,24 @@ class CachedPlan {
     void set_used(std::uint64_t when) { used_ = when; }
 
   private:
+    /// The idle runs hold no more than these bytes, unless they are no more than so many: a loop
+    /// may have a collective in progress while it prepares the next one.
+    static constexpr std::uint64_t kIdleBytesMax = 16ULL << 20;
+    static constexpr std::uint64_t kIdleLeast = 2;
+
     PlanRun* add_run();
+    void drop_run(PlanRun* run);
+    std::uint64_t bytes_of_run() const;
 
     graph::Request request_;
     std::string algorithm_;
     engine::Program program_;
     std::uint64_t used_ = 0;
-    std::vector<std::unique_ptr<PlanRun>> runs_;
-    PlanRun* idle_ = nullptr;
+    PlanRun* idle_ = nullptr;   ///< List of the runs that take() returns.
+    PlanRun* failed_ = nullptr; ///< List of those that failed.
+    std::size_t idle_count_ = 0;
+    std::size_t run_count_ = 0; ///< Of all runs: idle, failed or held.
+    std::size_t idle_max_;
 };
 
 /// A call that was understood before, with what a repetition of it needs in order to start.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "test/support/catch.hpp"
@@ -128,6 +129,55 @@ TEST_CASE("capi: the plans of all groups of a process have one bound", "[capi]")
     }
     CHECK(caller.plans.size() + caller.others.size() > 200);
     CHECK(caller.all_bytes > std::uint64_t{200} << 20);
+}
+
+TEST_CASE("capi: of the runs that a burst of calls took a plan keeps some", "[capi]") {
+    const std::uint64_t scratch_bytes = std::uint64_t{2} << 20;
+    Caller caller(scratch_bytes);
+    CachedPlan* const plan = caller.plan_of(1);
+    std::vector<PlanRun*> runs(1000);
+    for (PlanRun*& run : runs) {
+        run = plan->take();
+    }
+    CHECK(plan->bytes() > runs.size() * scratch_bytes);
+    for (PlanRun* run : runs) {
+        CHECK(plan->in_use());
+        plan->give_back(run);
+    }
+    CHECK_FALSE(plan->in_use());
+    CHECK(plan->bytes() < std::uint64_t{18} << 20);
+    // Those that were kept serve again, each for one call.
+    std::vector<PlanRun*> again(8);
+    for (PlanRun*& run : again) {
+        run = plan->take();
+    }
+    std::sort(again.begin(), again.end());
+    CHECK(std::adjacent_find(again.begin(), again.end()) == again.end());
+    for (PlanRun* run : again) {
+        plan->give_back(run);
+    }
+    CHECK_FALSE(plan->in_use());
+}
+
+TEST_CASE("capi: runs that take little are all kept, two that take much as well", "[capi]") {
+    const auto idle_bytes = [](std::uint64_t scratch_bytes, std::size_t count) {
+        Caller caller(scratch_bytes);
+        CachedPlan* const plan = caller.plan_of(1);
+        std::vector<PlanRun*> runs(count);
+        for (PlanRun*& run : runs) {
+            run = plan->take();
+        }
+        const std::uint64_t held = plan->bytes();
+        for (PlanRun* run : runs) {
+            plan->give_back(run);
+        }
+        return std::pair(held, plan->bytes());
+    };
+    const auto [held, kept] = idle_bytes(std::uint64_t{128} << 10, 88);
+    CHECK(kept == held);
+    const auto [held_long, kept_long] = idle_bytes(std::uint64_t{64} << 20, 3);
+    CHECK(held_long - kept_long > std::uint64_t{64} << 20);
+    CHECK(kept_long > std::uint64_t{128} << 20);
 }
 
 namespace {
