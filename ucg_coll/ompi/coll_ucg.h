@@ -208,6 +208,7 @@ typedef struct {
     coll_ucg_scratch_t left;    /**< Left operands, in the layout of their datatype. */
     coll_ucg_scratch_t right;   /**< Right operands. */
     coll_ucg_scratch_t vectors; /**< 64-bit counts and displacements, and datatypes. */
+    size_t kept;                /**< How many of its bytes are counted as kept between calls. */
 } coll_ucg_workspace_t;
 
 typedef enum {

@@ -25,17 +25,22 @@ size_t coll_ucg_bytes_for(const ompi_datatype_t* type, size_t count);
  *  aligned to a cache line, because displacements from it are what the program has aligned. */
 unsigned char* coll_ucg_origin_in(void* memory, const ompi_datatype_t* type, size_t count);
 
-/** Scratch of more bytes than this is freed when its call ends. */
-enum { COLL_UCG_SCRATCH_KEPT = 1 << 18 };
-/** Frees scratch of unusual size. */
-void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace);
-static inline void coll_ucg_trim(coll_ucg_workspace_t* workspace) {
-    if (OPAL_UNLIKELY(workspace->send.capacity > COLL_UCG_SCRATCH_KEPT ||
-                      workspace->receive.capacity > COLL_UCG_SCRATCH_KEPT ||
-                      workspace->right.capacity > COLL_UCG_SCRATCH_KEPT ||
-                      workspace->vectors.capacity > COLL_UCG_SCRATCH_KEPT)) {
-        coll_ucg_workspace_trim(workspace);
-    }
+enum {
+    COLL_UCG_SCRATCH_KEPT = 1 << 18, /**< Longer scratch is freed when its call ends. */
+    /** What all workspaces of the process keep between calls. A program may have thousands of
+     *  requests outstanding once, and thousands of communicators that are seldom used. */
+    COLL_UCG_KEPT_IN_ALL = 1 << 23
+};
+/** Frees scratch of unusual size, and everything where all workspaces keep too much: then it
+ * returns false. Counts what is kept. */
+bool coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace);
+/** To be called when a call that used the workspace has ended. Returns false if nothing is kept of
+ *  it because others keep enough. */
+static inline bool coll_ucg_trim(coll_ucg_workspace_t* workspace) {
+    const size_t bytes = workspace->send.capacity + workspace->receive.capacity +
+                         workspace->left.capacity + workspace->right.capacity +
+                         workspace->vectors.capacity;
+    return OPAL_LIKELY(bytes == workspace->kept) || coll_ucg_workspace_trim(workspace);
 }
 
 /** Returns the workspace for a blocking call: `kept`, or `own`, emptied, if the call is nested,
@@ -52,7 +57,7 @@ static inline coll_ucg_workspace_t* coll_ucg_take_workspace(coll_ucg_workspace_t
 static inline void coll_ucg_leave_workspace(coll_ucg_workspace_t* taken,
                                             coll_ucg_workspace_t* own) {
     if (OPAL_LIKELY(taken != own)) {
-        coll_ucg_trim(taken);
+        (void)coll_ucg_trim(taken);
     } else {
         coll_ucg_workspace_free(own);
     }

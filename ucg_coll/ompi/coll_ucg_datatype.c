@@ -3,6 +3,7 @@
  * whose bytes lie in that order already is used where it is; every other one is packed by Open
  * MPI's convertor on this rank alone, so that layouts never show on the wire.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -40,18 +41,28 @@ void* coll_ucg_scratch_get(coll_ucg_scratch_t* scratch, size_t bytes) {
     return base;
 }
 
-static void trim(coll_ucg_scratch_t* scratch) {
+/** Frees the scratch if it is of unusual size. Returns how many bytes are left of it. */
+static size_t trim(coll_ucg_scratch_t* scratch) {
     if (scratch->capacity > COLL_UCG_SCRATCH_KEPT) {
         scratch_free(scratch);
     }
+    return scratch->capacity;
 }
 
-void coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace) {
-    trim(&workspace->send);
-    trim(&workspace->receive);
-    trim(&workspace->left);
-    trim(&workspace->right);
-    trim(&workspace->vectors);
+/** What all workspaces keep. */
+static atomic_size_t kept_in_all;
+
+bool coll_ucg_workspace_trim(coll_ucg_workspace_t* workspace) {
+    const size_t kept = trim(&workspace->send) + trim(&workspace->receive) +
+                        trim(&workspace->left) + trim(&workspace->right) +
+                        trim(&workspace->vectors);
+    const size_t more = kept - workspace->kept; /* Modulo 2^64: it may be less. */
+    workspace->kept = kept;
+    if (atomic_fetch_add(&kept_in_all, more) + more <= COLL_UCG_KEPT_IN_ALL) {
+        return true;
+    }
+    coll_ucg_workspace_free(workspace);
+    return false;
 }
 
 void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace) {
@@ -60,6 +71,8 @@ void coll_ucg_workspace_free(coll_ucg_workspace_t* workspace) {
     scratch_free(&workspace->left);
     scratch_free(&workspace->right);
     scratch_free(&workspace->vectors);
+    (void)atomic_fetch_sub(&kept_in_all, workspace->kept);
+    workspace->kept = 0;
 }
 
 /* ------------------------------------------------------------------ elements in scratch */

@@ -11,8 +11,9 @@
 /** All requests of this process. Open MPI's own free list needs instructions that the processors of
  *  a distribution may lack (a compare-and-swap of 16 bytes). */
 static struct {
-    opal_mutex_t lock; /**< Guards `spare`. */
+    opal_mutex_t lock; /**< Guards the lists of requests that nobody uses: */
     coll_ucg_request_t* spare;
+    coll_ucg_request_t* bare;     /**< Those whose memory was freed since the others keep enough. */
     volatile int32_t outstanding; /**< Requests posted whose ends are not told yet. */
     /* Hints, see looks_for_end(): */
     volatile int32_t patience;   /**< Number of looks that the next start is worth. */
@@ -45,6 +46,8 @@ static coll_ucg_request_t* take_request(mca_coll_ucg_module_t* module) {
     coll_ucg_request_t* request = requests.spare;
     if (OPAL_LIKELY(NULL != request)) {
         requests.spare = request->next;
+    } else if (NULL != (request = requests.bare)) {
+        requests.bare = request->next;
     }
     OPAL_THREAD_UNLOCK(&requests.lock);
     if (OPAL_UNLIKELY(NULL == request)) {
@@ -63,10 +66,11 @@ static void give_back(coll_ucg_request_t* request) {
         atomic_store_explicit(&request->restartable->out, false, memory_order_release);
         return;
     }
-    coll_ucg_trim(&request->call.own);
+    const bool keeps = coll_ucg_trim(&request->call.own);
     OPAL_THREAD_LOCK(&requests.lock);
-    request->next = requests.spare;
-    requests.spare = request;
+    coll_ucg_request_t** const list = OPAL_LIKELY(keeps) ? &requests.spare : &requests.bare;
+    request->next = *list;
+    *list = request;
     OPAL_THREAD_UNLOCK(&requests.lock);
 }
 
@@ -563,6 +567,7 @@ void coll_ucg_open_requests(void) {
     OBJ_CONSTRUCT(&requests.lock, opal_mutex_t);
     OBJ_CONSTRUCT(&requests.persistent, opal_list_t);
     requests.spare = NULL;
+    requests.bare = NULL;
     requests.outstanding = 0;
     requests.patience = PATIENCE_MAX;
     atomic_store(&requests.polled, false);
@@ -583,10 +588,13 @@ void coll_ucg_close_requests(void) {
         }
     }
     OBJ_DESTRUCT(&requests.persistent);
-    while (NULL != requests.spare) {
-        coll_ucg_request_t* request = requests.spare;
-        requests.spare = request->next;
-        OBJ_RELEASE(request);
+    coll_ucg_request_t** const lists[] = {&requests.spare, &requests.bare};
+    for (int i = 0; i < 2; i++) {
+        while (NULL != *lists[i]) {
+            coll_ucg_request_t* request = *lists[i];
+            *lists[i] = request->next;
+            OBJ_RELEASE(request);
+        }
     }
     OBJ_DESTRUCT(&requests.lock);
 }

@@ -2,11 +2,11 @@
  * Requests of nonblocking and persistent collectives: of Open MPI's kind, each with a call of its
  * own.
  *
- * They come from a free list and keep their memory, so that a program allocates nothing more once
- * it has had the most requests in progress at a time. A nonblocking call belongs to its
- * communicator's group. A persistent one has a group of its own, since ranks may start their
- * requests in different orders, and collectives of one group must be started in one order
- * (coll_ucg_pool.h).
+ * They come from a free list and keep their memory, as far as it is not too much in all, so that a
+ * program allocates nothing more once it has had the most requests in progress at a time. A
+ * nonblocking call belongs to its communicator's group. A persistent one has a group of its own,
+ * since ranks may start their requests in different orders, and collectives of one group must be
+ * started in one order (coll_ucg_pool.h).
  */
 #ifndef MCA_COLL_UCG_REQUEST_H
 #define MCA_COLL_UCG_REQUEST_H
