@@ -45,7 +45,7 @@ struct GivenVector {
     const void* data;
     bool ints;
 
-    /// Counts are not negative: check_blocks().
+    /// Those of counts are not negative: check_blocks().
     std::int64_t operator[](Rank i) const {
         return ints ? static_cast<const int*>(data)[i] : static_cast<const std::int64_t*>(data)[i];
     }
@@ -119,6 +119,9 @@ std::int64_t lowest_displacement(const GivenBlocks& given, Rank block_count) {
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
 }
 
+/// Nobody has a longer buffer, and lengths can be added up.
+constexpr std::uint64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
+
 /// Turns a number of elements into bytes. Returns false if that exceeds 64 bits.
 template <typename Integer>
 bool to_bytes(Integer elements, std::uint64_t element_bytes, Integer& bytes) {
@@ -139,11 +142,12 @@ Status lay_out(const GivenBlocks& given, std::uint64_t element_bytes, Rank block
                 ? 0
                 : static_cast<std::uint64_t>(given.displs[i]) - static_cast<std::uint64_t>(lowest);
         fits = to_bytes(count, element_bytes, blocks.bytes.emplace_back()) &&
+               blocks.bytes.back() <= kBytesMax &&
                to_bytes(above, element_bytes, blocks.offsets.emplace_back());
     }
     return fits ? Status()
                 : failure(Code::invalid_argument,
-                          "counts or displacements in elements of {} bytes exceed 64 bits",
+                          "counts or displacements in elements of {} bytes exceed 2^63 bytes",
                           element_bytes);
 }
 
@@ -176,8 +180,10 @@ bool vectors_missing(const GivenBlocks& given, bool offsets) {
     return given.counts.data == nullptr || (offsets && given.displs.data == nullptr);
 }
 
+/// A count of 64 bits that is too large for a signed one is one that was negative: callers pass
+/// MPI_Count and ptrdiff_t on.
 bool negative_count(const GivenBlocks& given, Rank block_count) {
-    for (Rank i = 0; given.counts.ints && i < block_count; ++i) {
+    for (Rank i = 0; i < block_count; ++i) {
         if (given.counts[i] < 0) {
             return true;
         }
@@ -283,8 +289,8 @@ Result<CallKey> key_of(const ucg_coll_params_t& params, Rank rank, Rank rank_cou
                          key.collective == Collective::gatherv ||
                          key.collective == Collective::scatterv;
     if (counted && key.collective != Collective::barrier &&
-        __builtin_mul_overflow(params.count, params.element_bytes, &key.bytes)) {
-        return failure(Code::invalid_argument, "{} elements of {} bytes are more than 2^64 bytes",
+        (!to_bytes(params.count, params.element_bytes, key.bytes) || key.bytes > kBytesMax)) {
+        return failure(Code::invalid_argument, "{} elements of {} bytes are more than 2^63 bytes",
                        params.count, params.element_bytes);
     }
     if (Status status = check_vectors(params, key, rank, rank_count); !status.ok()) {

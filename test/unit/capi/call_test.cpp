@@ -280,6 +280,52 @@ TEST_CASE("blocks that no address space holds are refused") {
     }
 }
 
+TEST_CASE("a count that is negative is refused in either width, by every call with vectors") {
+    const std::array<std::uint64_t, 2> counts = {1, ~std::uint64_t{0}};
+    const std::array<int, 2> int_counts = {1, -1};
+    const std::array<std::int64_t, 2> displs = {0, 0};
+    const std::array<int, 2> int_displs = {0, 0};
+    const std::array<int, 2> ends = {0, 1};
+    const ucg_neighbors_t neighbors = {ends.data(), ends.data(), 2, 2};
+    for (const ucg_coll_type_t type :
+         {UCG_COLL_ALLGATHERV, UCG_COLL_GATHERV, UCG_COLL_SCATTERV, UCG_COLL_ALLTOALLV,
+          UCG_COLL_REDUCE_SCATTER, UCG_COLL_NEIGHBOR_ALLTOALLV}) {
+        for (const bool ints : {false, true}) {
+            ucg_coll_params_t params = reduction(type, 1, 1);
+            params.neighbors = &neighbors;
+            params.field_mask |= UCG_COLL_PARAM_FIELD_NEIGHBORS;
+            if (ints) {
+                params.field_mask |= UCG_COLL_PARAM_FIELD_INT_VECTORS;
+                params.int_send_counts = params.int_recv_counts = int_counts.data();
+                params.int_send_displs = params.int_recv_displs = int_displs.data();
+            } else {
+                params.field_mask |= UCG_COLL_PARAM_FIELD_VECTORS;
+                params.send_counts = params.recv_counts = counts.data();
+                params.send_displs = params.recv_displs = displs.data();
+            }
+            INFO("collective " << type << ", counts of int: " << ints);
+            const auto key = ucg::capi::key_of(params, 0, 2);
+            REQUIRE_FALSE(key.ok());
+            CHECK(key.status().code() == Code::invalid_argument);
+        }
+    }
+}
+
+TEST_CASE("more than 2^63 bytes are refused, whether one block has them or each rank") {
+    TwoBlocks blocks(16);
+    blocks.counts = {1, std::uint64_t{1} << 59U};
+    CHECK_FALSE(blocks.request().ok());
+    blocks.counts = {1, (std::uint64_t{1} << 59U) - 1};
+    CHECK(blocks.request().ok());
+    for (const ucg_coll_type_t type : {UCG_COLL_BCAST, UCG_COLL_GATHERV, UCG_COLL_SCATTERV}) {
+        ucg_coll_params_t params = reduction(type, ~std::uint64_t{0}, 1);
+        params.root = 1;
+        const auto key = ucg::capi::key_of(params, 0, 2);
+        REQUIRE_FALSE(key.ok());
+        CHECK(key.status().code() == Code::invalid_argument);
+    }
+}
+
 TEST_CASE("calls that differ in one field have different shapes") {
     const ucg_coll_params_t call = reduction(UCG_COLL_ALLREDUCE, 8, 4);
     std::array<ucg_coll_params_t, 8> others;
