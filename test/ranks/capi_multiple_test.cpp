@@ -3,6 +3,7 @@
 // this one sets.
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "test/support/catch.hpp"
 #include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
+#include "ucg_coll/capi/handles.hpp"
 
 namespace {
 
@@ -406,6 +408,75 @@ TEST_CASE("capi: requests of one group are completed by other threads than start
               }
               for (std::thread& thread : threads) {
                   thread.join();
+              }
+              return job.complaint();
+          }) == "");
+}
+
+/// One thread goes through all groups, and has to wait at the first one, whose lock the test holds.
+/// Another one meanwhile polls and starts collectives in the second group.
+void poll_meanwhile(Job& job) {
+    ucg::capi::Context& context = *job.context();
+    ucg_coll_params_t barrier = {};
+    barrier.type = UCG_COLL_BARRIER;
+    std::array<ucg_coll_h, 3> colls = {};
+    for (std::size_t i = 0; i < colls.size(); ++i) {
+        job.require(ucg_coll_init(job.group(i == 0 ? 0 : 1), &barrier, &colls[i]), "init");
+    }
+    int told = 0;
+    unsigned looks = 0;
+    job.require(ucg_coll_post(colls[1], &looks, &told) == UCG_INPROGRESS, "post the first");
+    job.me().meeting->wait(); // The others join it.
+    while (ucg_coll_test(colls[1]) == UCG_INPROGRESS) {
+    }
+    context.progress(ucg::capi::Busy::await); // Its end waits to be told now.
+    job.require(ucg_coll_start(colls[0]) == UCG_INPROGRESS, "start where nobody comes");
+    std::atomic<int> step = 0;
+    std::thread goes_through;
+    std::thread polls;
+    {
+        const ucg::capi::Group::Lock held = job.group(0)->group->lock();
+        goes_through = std::thread([&] {
+            step = 1;
+            context.progress(ucg::capi::Busy::await);
+        });
+        polls = std::thread([&] {
+            wait_for(step, 1);
+            std::this_thread::sleep_for(std::chrono::milliseconds(50)); // It waits for the lock.
+            ucg_completion_t end = {};
+            job.require(ucg_context_poll(job.context(), &end, 1) == 1, "poll an end");
+            job.require(ucg_context_poll(job.context(), &end, 1) == 0, "poll no end");
+            job.require(ucg_coll_start(colls[2]) == UCG_INPROGRESS, "start another one");
+            step = 2;
+        });
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (step < 2 && std::chrono::steady_clock::now() < give_up) {
+            std::this_thread::yield();
+        }
+        job.require(step == 2, "a poll or a start waits for a thread that goes through all groups");
+    }
+    goes_through.join();
+    polls.join();
+    job.me().meeting->wait(); // The others join the rest.
+    job.require(ucg_coll_wait(colls[0]), "wait for the first");
+    job.require(ucg_coll_wait(colls[2]), "wait for the last");
+    for (ucg_coll_h coll : colls) {
+        job.require(ucg_coll_free(coll), "free");
+    }
+}
+
+TEST_CASE("capi: neither a poll nor a start waits for a thread that goes through all groups",
+          "[capi][multiple][nonblocking]") {
+    CHECK(run_thread_ranks(2, [](ThreadRank& me) {
+              Job job(me, 2);
+              if (me.rank == 0) {
+                  poll_meanwhile(job);
+              } else {
+                  me.meeting->wait();
+                  job.barrier(job.group(1));
+                  me.meeting->wait();
+                  job.barrier(job.group(0));
+                  job.barrier(job.group(1));
               }
               return job.complaint();
           }) == "");

@@ -49,7 +49,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
       neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::cpu_grant()},
       waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),
-      memory_mutex_(threaded_), mutex_(threaded_) {
+      queues_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
     set_log_level(config_.log_level());
     if (params == nullptr) {
         return;
@@ -77,7 +77,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
 }
 
 Context::~Context() {
-    UCG_ASSERT(group_count_ == 0 && busy_.empty());
+    UCG_ASSERT(group_count_ == 0 && busy_groups() == 0);
     const shm::NapCounts naps = sleeper_->counts();
     log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
@@ -357,8 +357,11 @@ std::uint64_t Context::ring_bytes_for_group() {
 /// Neither add() nor a collective that starts allocates.
 void Context::expect_group() {
     const std::lock_guard lock(groups_mutex_);
-    if (busy_.capacity() <= group_count_) {
-        busy_.reserve(2 * (group_count_ + 1));
+    const std::lock_guard queues(queues_mutex_);
+    for (std::vector<Group*>* list : {&busy_, &newly_busy_}) {
+        if (list->capacity() <= group_count_) {
+            list->reserve(2 * (group_count_ + 1));
+        }
     }
 }
 
@@ -412,20 +415,35 @@ std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
 }
 
 /// Threads that sleep announced themselves before the group was busy: the bell wakes them, so that
-/// they do so again.
+/// they tell its peers and do so again. A thread that counts itself among them later finds the
+/// group.
 void Context::list_busy(Group& group) {
-    const std::lock_guard lock(groups_mutex_);
-    busy_.push_back(&group);
-    ++busy_count_;
+    {
+        const std::lock_guard lock(queues_mutex_);
+        newly_busy_.push_back(&group);
+        ++busy_count_;
+    }
     if (sleeping_ > 0) {
-        group.sleeping(sleeping_);
         ring();
     }
+}
+
+/// Moves the groups that have become busy to the list. The caller holds the list's lock.
+void Context::take_over_busy() {
+    const std::lock_guard lock(queues_mutex_);
+    for (Group* group : newly_busy_) {
+        busy_.push_back(group);
+        if (sleeping_ > 0) {
+            group->sleeping(sleeping_);
+        }
+    }
+    newly_busy_.clear();
 }
 
 void Context::add_sleeping(int threads) {
     const std::lock_guard lock(groups_mutex_);
     sleeping_ += static_cast<std::uint64_t>(threads);
+    take_over_busy();
     for (Group* group : busy_) {
         group->sleeping(sleeping_);
     }
@@ -434,6 +452,7 @@ void Context::add_sleeping(int threads) {
 /// When this returns, no other thread finds the group.
 void Context::remove(Group& group) {
     const std::lock_guard lock(groups_mutex_);
+    take_over_busy();
     group.sleeping(0);
     busy_count_ -= std::erase(busy_, &group);
     --group_count_;
@@ -459,27 +478,35 @@ unsigned Context::progress(Busy busy) {
     return due.group == nullptr ? events : events + call(due);
 }
 
-void Context::add_completion(Completion& completion) {
-    if (completion.callback == nullptr) {
-        polled_ends_.add(completion);
-    } else {
-        called_ends_.add(completion);
-        ++callbacks_due_;
-    }
-}
-
 ucg_status_t tell(Completion& ended) {
     return ended.coll->hand_back(ended.status);
 }
 
+/// Adds ends of posted collectives to those that are to be told.
+void Context::add_ends(CompletionQueue& ends) {
+    const std::lock_guard lock(queues_mutex_);
+    while (Completion* const ended = ends.take()) {
+        const bool polled = ended->callback == nullptr;
+        (polled ? polled_ends_ : called_ends_).add(*ended);
+        (polled ? ends_polled_ : ends_called_).store(true, std::memory_order_relaxed);
+    }
+}
+
+Completion* Context::take_polled() {
+    const std::lock_guard lock(queues_mutex_);
+    Completion* const ended = polled_ends_.take();
+    ends_polled_.store(!polled_ends_.empty(), std::memory_order_relaxed);
+    return ended;
+}
+
 unsigned Context::call_due_back() {
     unsigned called = 0;
-    for (std::unique_lock lock(groups_mutex_);; lock.lock()) {
+    for (std::unique_lock lock(queues_mutex_);; lock.lock()) {
         Completion* const ended = called_ends_.take();
+        ends_called_.store(!called_ends_.empty(), std::memory_order_relaxed);
         if (ended == nullptr) {
             return called;
         }
-        --callbacks_due_;
         const ucg_coll_cb_t callback = ended->callback;
         void* const argument = ended->user_data;
         const ucg_coll_h coll = ended->coll;
@@ -502,12 +529,19 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
     } else if (!lock.try_lock()) {
         return 0;
     }
+    if (busy_count_.load(std::memory_order_relaxed) != busy_.size()) {
+        take_over_busy();
+    }
     unsigned events = 0;
     bool at_network = ucx_ == nullptr || rests_from_network(busy);
+    CompletionQueue ends;
     for (std::size_t i = 0; i < busy_.size();) {
-        const Looked looked = busy_[i]->progress_by_any(busy, due);
+        const Looked looked = busy_[i]->progress_by_any(busy, due, ends);
         events += looked.events;
         at_network = at_network || looked.at_network;
+        if (!ends.empty()) {
+            add_ends(ends);
+        }
         if (looked.over) {
             busy_[i]->sleeping(0);
             busy_[i] = busy_.back();
@@ -531,6 +565,7 @@ unsigned Context::call(const DueOperator& due) {
 
 bool Context::stuck() {
     const std::lock_guard lock(groups_mutex_);
+    take_over_busy(); // Before the caller's announcement.
     return std::any_of(busy_.begin(), busy_.end(),
                        [](Group* group) { return !group->engine().idle() && group->stuck(); });
 }

@@ -4,7 +4,8 @@
 // Threading: any thread may use a context that was made for several; each lock below says what it
 // guards. Locks are taken in the order in which they are declared, groups' own locks after that of
 // the list of groups, planners' locks after those of groups. No lock but the first is held while a
-// function of the program runs.
+// function of the program runs. That of the list is held as long as all groups take: what must not
+// wait takes that of the queues instead.
 #pragma once
 
 #include <array>
@@ -100,7 +101,7 @@ struct Completion {
     Completion* next = nullptr;
 };
 
-/// Ends of collectives, in the order in which they came. The caller holds a lock.
+/// Ends of collectives, in the order in which they came.
 class CompletionQueue {
   public:
     void add(Completion& completion) {
@@ -108,6 +109,7 @@ class CompletionQueue {
         (first_ == nullptr ? first_ : last_->next) = &completion;
         last_ = &completion;
     }
+    bool empty() const { return first_ == nullptr; }
     /// Removes and returns the oldest end; null if there is none. Its collective stays busy until
     /// tell() is called.
     Completion* take() {
@@ -282,10 +284,7 @@ class Context {
         return group_count_;
     }
     /// Returns the number of groups that progress looks at.
-    std::size_t busy_groups() {
-        const std::lock_guard lock(groups_mutex_);
-        return busy_.size();
-    }
+    std::size_t busy_groups() const { return busy_count_.load(std::memory_order_relaxed); }
     /// Returns how many bytes the next group may lease for its peers to read: 0 once many groups
     /// have such memory.
     std::uint64_t staging_for_group();
@@ -306,17 +305,14 @@ class Context {
             progress(Busy::skip);
         }
     }
-    /// Adds the end of a posted collective. The caller holds the lock of the list of groups.
-    void add_completion(Completion& completion);
     /// Returns the oldest end that no callback is told of, which is for tell(); null if there is
     /// none. The caller holds no lock.
     Completion* take_completion() {
-        const std::lock_guard lock(groups_mutex_);
-        return polled_ends_.take();
+        return ends_polled_.load(std::memory_order_relaxed) ? take_polled() : nullptr;
     }
     /// Calls the callbacks of the ends that have come. Returns how many. The caller holds no lock.
     unsigned call_back() {
-        return callbacks_due_.load(std::memory_order_relaxed) == 0 ? 0 : call_due_back();
+        return ends_called_.load(std::memory_order_relaxed) ? call_due_back() : 0;
     }
 
     /// Wakes this process's other threads if something has moved: it may be what one of them sleeps
@@ -407,6 +403,9 @@ class Context {
     unsigned drive_host(unsigned flags) {
         return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
     }
+    Completion* take_polled();
+    void add_ends(CompletionQueue& ends);
+    void take_over_busy();
     bool rests_from_network(Busy busy);
     unsigned drive_groups(Busy busy, DueOperator& due);
     unsigned call(const DueOperator& due);
@@ -457,15 +456,20 @@ class Context {
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
     std::vector<Group*> busy_;   ///< Groups to be looked at, in no order.
     unsigned network_rests_ = 0; ///< Counts calls of rests_from_network().
-    CompletionQueue polled_ends_;
-    CompletionQueue called_ends_;                ///< Ends that have a callback.
-    std::atomic<std::size_t> callbacks_due_ = 0; ///< Length of called_ends_. Read under any lock.
-    std::atomic<std::size_t> creations_ = 0;     ///< Groups being made. Read under any lock.
-    std::size_t group_count_ = 0;                ///< Busy or not.
+    std::atomic<std::size_t> creations_ = 0;  ///< Groups being made. Read under any lock.
+    std::size_t group_count_ = 0;             ///< Busy or not.
     std::size_t staging_groups_ = 0;          ///< Groups that have memory for their peers to read.
     std::unique_ptr<transport::Network> ucx_; ///< Written under maker() as well.
     std::atomic<std::uint64_t> sleeping_ = 0; ///< Threads that sleep. Read under any lock.
-    std::atomic<std::size_t> busy_count_ = 0; ///< Length of busy_. Read under any lock.
+
+    OptionalMutex queues_mutex_;     ///< Held for a few instructions.
+    std::vector<Group*> newly_busy_; ///< Groups that busy_ does not have yet.
+    CompletionQueue polled_ends_;
+    CompletionQueue called_ends_; ///< Ends that have a callback.
+    // What follows is read under any lock.
+    std::atomic<std::size_t> busy_count_ = 0; ///< Length of busy_ and newly_busy_ together.
+    std::atomic<bool> ends_polled_ = false;   ///< polled_ends_ has some.
+    std::atomic<bool> ends_called_ = false;   ///< called_ends_ has some.
 
     OptionalMutex memory_mutex_;
     std::atomic<bool> shm_failed_ = false; ///< Read under any lock.

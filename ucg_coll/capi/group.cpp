@@ -133,7 +133,7 @@ void Group::advance(engine::Execution& execution, Lock& lock) {
     } while (call_operator(execution, lock) > 0);
 }
 
-Looked Group::progress_by_any(Busy busy, DueOperator& due) {
+Looked Group::progress_by_any(Busy busy, DueOperator& due, CompletionQueue& ends) {
     Lock lock(mutex_, std::defer_lock);
     if (busy == Busy::await) {
         lock.lock();
@@ -141,7 +141,7 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
         return {};
     }
     const unsigned events = engine_->progress();
-    tell_ends();
+    tell_ends(ends);
     if (due.group == nullptr) {
         due.execution = engine_->take_operator();
         due.group = due.execution == nullptr ? nullptr : this;
@@ -153,12 +153,11 @@ Looked Group::progress_by_any(Busy busy, DueOperator& due) {
     return {.events = events, .at_network = ucx_ != nullptr, .over = !listed_};
 }
 
-/// Adds the ends of posted collectives to those that the context tells of.
-void Group::tell_ends() {
+void Group::tell_ends(CompletionQueue& ends) {
     while (engine::Execution* const ended = engine_->take_ended()) {
         auto& completion = *static_cast<Completion*>(ended->take_listener());
         completion.status = outcome(*ended);
-        context_.add_completion(completion);
+        ends.add(completion);
     }
 }
 

@@ -180,9 +180,9 @@ class Group {
     /// the caller has released the lock, it has the context list the group (Context::list_busy()).
     bool to_be_listed() { return !listed_ && !engine_->idle() && (listed_ = true); }
     /// Moves what can be moved here, and looks for an operator that any thread may call, if none is
-    /// `due` yet. The caller holds the lock of the context's list of groups, and not that of the
-    /// group.
-    Looked progress_by_any(Busy busy, DueOperator& due);
+    /// `due` yet. Adds the ends of posted collectives to `ends`. The caller holds the lock of the
+    /// context's list of groups, and not that of the group.
+    Looked progress_by_any(Busy busy, DueOperator& due, CompletionQueue& ends);
     /// Are collectives that do not go on to be reported?
     bool watches() const { return stall_watch_.watches(); }
     /// Reports the oldest collective in progress if it has not gone on for long. To be called every
@@ -308,7 +308,7 @@ class Group {
     const KnownCall* understand_anew(const ucg_coll_params_t& params, Status& status);
     unsigned call_taken_operator(engine::Execution& execution, Lock& lock);
     ucg_status_t failed_outcome(const engine::Execution& execution) const;
-    void tell_ends();
+    void tell_ends(CompletionQueue& ends);
     void watch_by_clock();
     bool is_stalled(std::chrono::nanoseconds now);
     void report_stall();
