@@ -1,4 +1,6 @@
 // Progress looks only at groups that have something in progress, however many groups there are.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -169,4 +171,77 @@ TEST_CASE("capi: who tests one collective passes on what others owe to peers",
         return pass_on_meanwhile(me, groups[0], groups[1]);
     };
     CHECK(run_with_groups(3, 2, {{"BCAST", "chain"}, {"HELP_PEERS", "never"}}, use) == "");
+}
+
+namespace {
+
+constexpr std::size_t kReductions = 8; ///< Of each group.
+
+void add_numbers(void* /*argument*/, const void* left, const void* right, void* target,
+                 std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        static_cast<std::int64_t*>(target)[i] =
+            static_cast<const std::int64_t*>(left)[i] + static_cast<const std::int64_t*>(right)[i];
+    }
+}
+
+/// Reductions to the root, by an operator of the program, in two groups at once. All of the other
+/// rank's numbers are there before the root looks at any, so that as many operators as there are
+/// reductions are due.
+std::string reduce_in_turn(ThreadRank& me, ucg_context_h context, ucg_group_h first,
+                           ucg_group_h second) {
+    const std::array<ucg_group_h, 2> groups = {first, second};
+    std::vector<std::int64_t> in(100, me.rank);
+    std::vector<std::int64_t> out(in.size());
+    ucg_coll_params_t params = ucg::test::sum_of_ranks(in, out);
+    params.type = UCG_COLL_REDUCE;
+    params.root = kRoot;
+    params.op = UCG_OP_USER;
+    params.reduce = add_numbers;
+    std::vector<ucg_coll_h> posted;
+    std::array<std::size_t, 2> ended = {};
+    if (me.rank != kRoot) {
+        me.meeting->wait();
+    }
+    for (std::size_t i = 0; i < groups.size() * kReductions; ++i) {
+        unsigned looks = 0;
+        ucg_coll_h coll = nullptr;
+        std::size_t& its_ends = ended[i / kReductions];
+        const ucg_status_t status =
+            ucg_coll_run_or_post(groups[i / kReductions], &params, &looks, &its_ends, &coll);
+        if (status == UCG_INPROGRESS) {
+            posted.push_back(coll);
+        } else {
+            ++its_ends;
+        }
+    }
+    if (me.rank == kRoot) {
+        me.meeting->wait();
+    }
+    me.meeting->wait(); // Both have started everything.
+    std::string complaint;
+    while (ended[0] + ended[1] < groups.size() * kReductions) {
+        ucg_completion_t end = {};
+        if (ucg_context_poll(context, &end, 1) == 1) {
+            ++*static_cast<std::size_t*>(end.user_data);
+        }
+        if (me.rank == kRoot && std::max(ended[0], ended[1]) == kReductions / 2 &&
+            std::min(ended[0], ended[1]) < kReductions / 4) {
+            complaint = "the operators of one group wait for those of the other";
+        }
+    }
+    for (ucg_coll_h coll : posted) {
+        ucg_coll_free(coll);
+    }
+    return complaint;
+}
+
+} // namespace
+
+TEST_CASE("capi: operators of several groups are called in turn", "[capi][nonblocking][shm]") {
+    const auto use = [](ThreadRank& me, ucg_context_h context,
+                        const std::vector<ucg_group_h>& groups) {
+        return reduce_in_turn(me, context, groups[0], groups[1]);
+    };
+    CHECK(run_with_groups(2, 2, {{"HELP_PEERS", "never"}}, use) == "");
 }

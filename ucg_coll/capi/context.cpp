@@ -471,11 +471,18 @@ void Context::ring() {
     sleeper_->bell().ring(shm::Awaits::both);
 }
 
-unsigned Context::progress(Busy busy) {
+unsigned Context::progress(Busy busy, bool& called) {
     collect_memory();
     DueOperator due;
     const unsigned events = tell_threads(drive_groups(busy, due));
-    return due.group == nullptr ? events : events + call(due);
+    called = due.group != nullptr;
+    return called ? events + call(due) : events;
+}
+
+/// Not inlined where collectives start: there they would pay for a place on the stack.
+unsigned Context::progress(Busy busy) {
+    bool called = false;
+    return progress(busy, called);
 }
 
 ucg_status_t tell(Completion& ended) {
@@ -550,6 +557,11 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
         } else {
             ++i;
         }
+    }
+    if (due.group != nullptr) { // Next time the operators of the others come first.
+        const auto served = std::find(busy_.begin(), busy_.end(), due.group);
+        UCG_ASSERT(served != busy_.end());
+        std::rotate(served, served + 1, busy_.end());
     }
     return at_network ? events : events + ucx_->progress();
 }

@@ -292,7 +292,9 @@ class Context {
     std::uint64_t ring_bytes_for_group();
 
     /// Makes progress on all busy groups and on UCX, and calls one operator that any thread may
-    /// call, if one is due. Returns how many things happened. The caller holds no lock.
+    /// call, if one is due: each time that of another group. Returns how many things happened, and
+    /// whether it `called` an operator. The caller holds no lock.
+    unsigned progress(Busy busy, bool& called);
     unsigned progress(Busy busy);
     /// Makes progress once in several calls, for a caller that looks after one collective: the
     /// peers that it waits for may wait for another group. It calls no callbacks: the caller may
@@ -454,7 +456,7 @@ class Context {
     Status ucx_failure_; ///< Why UCX could not start; it is not tried again by every group.
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
-    std::vector<Group*> busy_;   ///< Groups to be looked at, in no order.
+    std::vector<Group*> busy_;   ///< Groups to be looked at; whose operator was called comes last.
     unsigned network_rests_ = 0; ///< Counts calls of rests_from_network().
     std::atomic<std::size_t> creations_ = 0;  ///< Groups being made. Read under any lock.
     std::size_t group_count_ = 0;             ///< Busy or not.

@@ -66,7 +66,7 @@ class Wait {
 
     void idle() {
         ++idle_polls_;
-        if (waiter_.rung() == shm::Waiter::Rung::spin) {
+        if (waiter_.rung() == shm::Waiter::Rung::spin && !calls_operators_) {
             waiter_.idle();
             return;
         }
@@ -99,13 +99,15 @@ class Wait {
     }
 
     /// Serves the host and other groups. Called before the processor is given away, not after: what
-    /// comes meanwhile is most often what this wait is for, and is then looked at first.
+    /// comes meanwhile is most often what this wait is for, and is then looked at first. While
+    /// operators are due elsewhere it calls them one after the other: peers may wait for the
+    /// results before they join what this rank waits for.
     unsigned serve_others(bool yields) {
         unsigned events = 0;
         if ((yields && !group_.over_network()) || idle_polls_ % kPollsPerHostProgress == 0) {
             events += context_.host_progress();
         }
-        if (idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
+        if (calls_operators_ || idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
             list_group();
             events += progress_groups(Busy::skip);
             if (!yields) {
@@ -189,7 +191,9 @@ class Wait {
     /// Makes progress on what this rank holds up elsewhere: collectives of other groups. A peer may
     /// have to wait for those, as for the host's communication, before it joins the collective that
     /// we wait for.
-    unsigned progress_groups(Busy busy) { return context_.progress(busy) + context_.call_back(); }
+    unsigned progress_groups(Busy busy) {
+        return context_.progress(busy, calls_operators_) + context_.call_back();
+    }
 
     /// Gives the processor away once, so that a process that has slept since it had neighbours
     /// notices when they are gone. It is not given to a neighbour that computes, who would keep it
@@ -216,6 +220,7 @@ class Wait {
     std::chrono::nanoseconds stamp_{};      ///< The beginning or end of the last yield or nap.
     std::chrono::nanoseconds next_watch_{}; ///< 0: none of the collectives was looked at yet.
     unsigned idle_polls_ = 0;
+    bool calls_operators_ = false; ///< The latest look at other groups has called an operator.
     bool yielded_ = false;
     bool gives_way_ = false; ///< Peers know since when this wait gives its processor away.
     std::shared_ptr<shm::Sleeper> sleeper_;
