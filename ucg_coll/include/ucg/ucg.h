@@ -142,7 +142,8 @@ typedef struct {
      *  wait, with the flag and, if that returns 0, without it; also before they return, each one
      *  while there are events, else each eighth. A barrier, and a call that has slept, call it with
      *  the flag until it returns 0. May be NULL. It may call ucg_context_poll on this context, and
-     *  prepare, start, post and free collectives of it; nothing that waits. */
+     *  prepare, start, post and free collectives of it (but see ucg_coll_run()); nothing that
+     *  waits. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
     const char* name; /**< The context's name in messages to the user; copied. */
@@ -349,7 +350,7 @@ uint64_t ucg_datatype_bytes(ucg_datatype_t datatype);
 /** A caller's operator: target[i] = left[i] op right[i] for `count` elements. `target` may be
  *  `left` or `right`; otherwise the three do not overlap. Must be associative. Called by the thread
  *  that runs or waits for the collective; if no thread waits for it, by any thread that makes
- *  progress in the context. */
+ *  progress in the context, also one that waits for another collective. */
 typedef void (*ucg_reduce_cb_t)(void* reduce_arg, const void* left, const void* right, void* target,
                                 size_t count);
 
@@ -471,7 +472,8 @@ typedef struct {
 /** Makes all ranks of the group agree on what only some of them know and what helps to choose the
  *  algorithm for a collective such as this one: for neighbor_alltoallv, the lengths of the blocks
  *  between hosts. Later ucg_coll_init() calls use it. Blocks; all ranks call it, or none, in one
- *  order with their other collectives. ucg_coll_run() does so by itself now and then. */
+ *  order with their other collectives. ucg_coll_run() does so by itself now and then, and what it
+ *  says of progress functions and callbacks holds for this call. */
 ucg_status_t ucg_coll_agree(ucg_group_h group, const ucg_coll_params_t* params);
 
 /** Prepares a collective: plans it, or finds the plan in the group's cache. Does not communicate.
@@ -488,8 +490,8 @@ ucg_status_t ucg_coll_start(ucg_coll_h coll);
 /**
  * Called once when a collective that ucg_coll_start_cb() has started ends, under no lock, by a
  * thread that is in ucg_context_progress() or ucg_context_poll(), or that waits for another
- * collective of the context. It may prepare, start, post and free collectives, `coll` too, but call
- * nothing that waits. `status`: UCG_OK or an error.
+ * collective of the context. It may prepare, start, post and free collectives, `coll` too (but see
+ * ucg_coll_run()), and call nothing that waits. `status`: UCG_OK or an error.
  */
 typedef void (*ucg_coll_cb_t)(void* cb_arg, ucg_coll_h coll, ucg_status_t status);
 
@@ -537,7 +539,14 @@ ucg_status_t ucg_coll_restart(ucg_coll_h coll, const void* send_buffer, void* re
 /** Frees a prepared collective. UCG_ERR_BUSY: it is in progress, or its outcome is not told yet. */
 ucg_status_t ucg_coll_free(ucg_coll_h coll);
 
-/** Does init, start, wait and free, with the least overhead: for blocking MPI collectives. */
+/**
+ * Does init, start, wait and free, with the least overhead: for blocking MPI collectives. In some
+ * calls of two types ranks first agree, by other collectives of the group, on what none of them
+ * knows alone: of alltoallv, where UCG_TOPOLOGY tells the links between hosts, and of
+ * neighbor_alltoallv, where there are several hosts and one has several ranks. Until such a call
+ * returns, neither the context's progress function nor a callback may start a collective of the
+ * same group: ranks that start it later would do so in another order.
+ */
 ucg_status_t ucg_coll_run(ucg_group_h group, const ucg_coll_params_t* params);
 
 /** Does init and post, with the least overhead: for nonblocking MPI collectives. Only if it returns
