@@ -118,8 +118,8 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
       settled_per_byte_ns_(copy_rates(profile, distance, around).settled_per_byte_ns),
       fresh_per_byte_ns_(copy_rates(profile, distance, around).fresh_per_byte_ns),
       contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around)),
-      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), mapped_(around.buffers_mapped),
-      has_processor_(around.ranks_per_cpu <= 1),
+      turn_ns_(turn_ns(profile, around.ranks_per_cpu)), turns_ns_(turn_ns_),
+      mapped_(around.buffers_mapped), has_processor_(around.ranks_per_cpu <= 1),
       across_hosts_(distance == topo::Distance::network) {
     model_.latency_ns += turn_ns_;
 }
@@ -192,6 +192,7 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
 Messages Messages::in_exchanges() const {
     Messages both = *this;
     both.model_.latency_ns += turn_ns_;
+    both.turns_ns_ += turn_ns_;
     if (has_processor_ && !across_hosts_) {
         both.sends_per_byte_ns_ = fill_per_byte_ns_;
         both.model_.gap_per_byte_ns =

@@ -83,8 +83,8 @@ class Messages {
         return std::max(terms.issue_ns + terms.take_ns, terms.gap_ns);
     }
     /// Returns the time of the RTS and the FIN of a message that is copied once. The FIN takes no
-    /// turn: the sender's processor has been through its other ranks while the receiver copied.
-    double rts_fin_ns() const { return 2 * message_ns(0) - turn_ns_; }
+    /// turns: the sender's processor has been through its other ranks while the receiver copied.
+    double rts_fin_ns() const { return 2 * message_ns(0) - turns_ns_; }
     bool across_hosts() const { return across_hosts_; }
     /// Returns the processor time of an empty message at one of its ends. Other ranks that use the
     /// same way out do not add to it, as their messages are work of their own processors.
@@ -156,6 +156,7 @@ class Messages {
     double fresh_per_byte_ns_;     ///< A single copy of bytes that are Source::fresh.
     double contended_per_byte_ns_;
     double turn_ns_;
+    double turns_ns_; ///< Those in the latency.
     std::uint64_t working_set_bytes_ = 0;
     bool mapped_;        ///< What is copied once is copied, or read, without the kernel.
     bool has_processor_; ///< Each rank has a processor of its own.
