@@ -119,7 +119,7 @@ std::int64_t lowest_displacement(const GivenBlocks& given, Rank block_count) {
     return lowest == std::numeric_limits<std::int64_t>::max() ? 0 : lowest;
 }
 
-/// Nobody has a longer buffer, and lengths can be added up.
+/// Nobody has a longer buffer.
 constexpr std::uint64_t kBytesMax = std::numeric_limits<std::int64_t>::max();
 
 /// Turns a number of elements into bytes. Returns false if that exceeds 64 bits.

@@ -74,7 +74,7 @@ void CachedPlan::drop_run(PlanRun* run) {
 
 std::uint64_t CachedPlan::bytes_of_run() const {
     return sizeof(PlanRun) + program_.scratch_bytes + bytes_of(program_.slots) +
-           program_.helped.scratch_bytes +
+           (program_.helped.help != nullptr ? program_.helped.run_bytes() : 0) +
            program_.lowered.flag_slots.size() * sizeof(const std::byte*); // Where they lie.
 }
 

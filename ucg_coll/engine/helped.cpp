@@ -56,13 +56,12 @@ HelpedProgram helped_program(std::span<const Schedule> schedules, Rank rank, Hel
 
 HelpedRun::HelpedRun(const HelpedProgram& program)
     : program_(program), over_(program.parts.size()), pointers_(program.operands_max) {
-    const std::uint64_t scratch = round_up(program.scratch_bytes, kCacheLine);
-    std::size_t bytes = scratch + program.operands_max * program.unit_bytes;
+    std::size_t bytes = program.run_bytes();
     std::size_t room = bytes + kCacheLine - 1;
     room_.reset(new std::byte[room]);
     void* start = room_.get();
     scratch_ = static_cast<std::byte*>(std::align(kCacheLine, bytes, start, room));
-    operands_ = scratch_ + scratch;
+    operands_ = scratch_ + round_up(program.scratch_bytes, kCacheLine);
 }
 
 void HelpedRun::begin(const Call& call) {

@@ -31,6 +31,11 @@ struct HelpedProgram {
                                     ///< copy between buffers of peers that are not mapped needs
                                     ///< room for one slice.
 
+    /// Returns how many bytes a run needs for scratch and for the operands of a unit.
+    std::uint64_t run_bytes() const {
+        return round_up(scratch_bytes, kCacheLine) + operands_max * unit_bytes;
+    }
+
     HelpedProgram() = default;
     HelpedProgram(HelpedProgram&&) = default;
     HelpedProgram& operator=(HelpedProgram&&) = default;
