@@ -5,14 +5,11 @@
 #include <sched.h>
 #include <utility>
 
+#include "ucg_coll/capi/host_polls.hpp"
+
 namespace ucg::capi {
 namespace {
 
-/// The host's progress is called once per so many idle polls, after those of the first rung: it
-/// costs as much as some of ours, and somebody may wait there for what we hold up. Without a
-/// network it is also called at each poll that gives the processor away; with a network that would
-/// lengthen the turns of all ranks of a processor by another look at sockets.
-constexpr unsigned kPollsPerHostProgress = 4;
 /// Other groups are looked after, and the clock is read, once per so many idle polls ...
 constexpr unsigned kPollsPerTick = 128;
 constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the processor away.
@@ -20,8 +17,8 @@ constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the proces
 class Wait {
   public:
     Wait(Group& group, engine::Execution& execution)
-        : group_(group), context_(group.context()), execution_(execution), waiter_(group.waiter()) {
-    }
+        : group_(group), context_(group.context()), execution_(execution), waiter_(group.waiter()),
+          host_polls_(group.over_network()) {}
 
     ~Wait() {
         if (gives_way_) {
@@ -38,6 +35,7 @@ class Wait {
         for (Found found = look(); found != Found::end; found = look()) {
             if (found == Found::something) {
                 waiter_.reset();
+                yielded_ = false; // The time that this look took is no slice that was lost.
             } else if (waiter_.rung() == shm::Waiter::Rung::sleep) {
                 sleep();
             } else {
@@ -86,6 +84,7 @@ class Wait {
         if (yields) {
             const auto before = std::exchange(stamp_, now());
             waiter_.gave_way(stamp_ - before, [&] { return group_.all_wait_since(before); });
+            host_polls_.gave_way(stamp_ - before);
             tick(stamp_);
         }
     }
@@ -104,8 +103,9 @@ class Wait {
     /// results before they join what this rank waits for.
     unsigned serve_others(bool yields) {
         unsigned events = 0;
-        if ((yields && !group_.over_network()) || idle_polls_ % kPollsPerHostProgress == 0) {
+        if (host_polls_.due(idle_polls_, yields, context_.neighbours().computing())) {
             events += context_.host_progress();
+            host_polls_.called(events);
         }
         if (calls_operators_ || idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
             list_group();
@@ -217,6 +217,7 @@ class Wait {
     Context& context_;
     engine::Execution& execution_;
     shm::Waiter waiter_;
+    HostPolls host_polls_;
     std::chrono::nanoseconds stamp_{};      ///< The beginning or end of the last yield or nap.
     std::chrono::nanoseconds next_watch_{}; ///< 0: none of the collectives was looked at yet.
     unsigned idle_polls_ = 0;
