@@ -94,7 +94,7 @@ QUESTION = {
     "--placement": ["| --placement placement.txt"],
     "--hosts": ["| --hosts 2"],
     "--ranks-per-host": ["--hosts 2 | --ranks-per-host 3"],
-    "--this-machine": ["--bytes 64k | --this-machine"],
+    "--this-machine": ["--bytes 1M | --this-machine"],
     "--unbound": ["--collective allreduce --bytes 1M | --unbound"],
     **PROFILE, **TOPOLOGY,
 }
