@@ -20,6 +20,7 @@ std::uint64_t hash_of(const graph::Request& request, const CallKey& key) {
 
 template <typename Element>
 std::uint64_t bytes_of(const std::vector<Element>& elements) {
+    // NOLINTNEXTLINE(bugprone-sizeof-expression): the elements may be pointers.
     return elements.capacity() * sizeof(Element);
 }
 
