@@ -551,7 +551,7 @@ unsigned Context::drive_groups(Busy busy, DueOperator& due) {
         }
         if (looked.over) {
             busy_[i]->sleeping(0);
-            busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i)); // In order: see below.
+            busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i)); // Turns: below.
             --busy_count_;
         } else {
             ++i;

@@ -104,6 +104,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
 price::Surroundings surroundings(const Facts& facts, Rank link_sharers) {
     return {.buffers_mapped = facts.shared.buffers_mapped,
             .ranks_per_cpu = facts.ranks_per_cpu,
+            .ranks_on_host = facts.placement.ranks_per_host_max(),
             .link_sharers = link_sharers,
             .one_pair = facts.placement.rank_count() == 2,
             .use = facts.message_use};

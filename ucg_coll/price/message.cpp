@@ -24,9 +24,19 @@ cost::CmaModel single_copies(const cost::Profile& profile, topo::Distance distan
     return model;
 }
 
-/// Rings are written through, and those of more ranks on a processor do not fit its L2: four ranks
-/// on two cores take 0.06 ns/B (Sapphire Rapids), eight take twice as long.
-constexpr double kRanksPerL2 = 2;
+/// Returns whether what follows one another through rings goes from cache to cache. A ring is used
+/// from its begin to its end, so ranks that take turns on a processor write, if each sends to all
+/// others of the host, all their rings in turn, and find them in its second-level cache only if
+/// all fit there.
+bool caches_hold_rings(const cost::Profile& profile, const Surroundings& around) {
+    if (around.ranks_per_cpu <= 1) {
+        return true;
+    }
+    const double rings = around.ranks_per_cpu * (around.ranks_on_host - 1);
+    const cost::MemoryModel& memory = profile.memory;
+    return rings * static_cast<double>(memory.ring_bytes(around.ranks_per_cpu)) <=
+           static_cast<double>(memory.cache(cost::Cache::l2).capacity_bytes);
+}
 
 /// Returns LogGP for messages that are copied in and out, or go between hosts.
 cost::LogGp log_gp(const cost::Profile& profile, topo::Distance distance,
@@ -35,8 +45,8 @@ cost::LogGp log_gp(const cost::Profile& profile, topo::Distance distance,
     model.gap_ns *= around.link_sharers;
     model.gap_per_byte_ns *= around.link_sharers;
     const double ring_per_byte_ns = profile.memory.copies.ring_per_byte_ns;
-    if (distance <= topo::Distance::cache && around.ranks_per_cpu <= kRanksPerL2 &&
-        ring_per_byte_ns > 0) {
+    if (distance <= topo::Distance::cache && ring_per_byte_ns > 0 &&
+        caches_hold_rings(profile, around)) {
         model.gap_per_byte_ns = std::min(model.gap_per_byte_ns, ring_per_byte_ns);
     }
     return model;

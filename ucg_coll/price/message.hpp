@@ -23,6 +23,7 @@ inline constexpr std::uint64_t kPieceBytesMax = 16 << 10;
 struct Surroundings {
     bool buffers_mapped = false; ///< Buffers mostly lie where peers have them mapped.
     double ranks_per_cpu = 1;    ///< Above 1, a rank that waits for a peer waits for its turn, too.
+    Rank ranks_on_host = 2;      ///< Of the host with most ranks.
     Rank link_sharers = 1;       ///< Ranks that use the same way out of a host at the same time.
     bool one_pair = false;       ///< There are no ranks but the two that communicate.
     MessageUse use = MessageUse::exchanged; ///< By the collective (graph::message_use()).

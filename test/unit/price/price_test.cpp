@@ -144,6 +144,43 @@ TEST_CASE("price: what one and the same rank reads again is copied fastest", "[p
           several.single_copy_ns(kLong, Source::fresh));
 }
 
+TEST_CASE("price: the FIN of a single copy takes no turn of a processor", "[price]") {
+    const Messages alone(profile(), topo::Distance::cache);
+    const Messages in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
+    const double turn_ns = price::turn_ns(profile(), 2);
+    CHECK(in_turn.rts_fin_ns() == Approx(alone.rts_fin_ns() + turn_ns));
+    CHECK(in_turn.in_exchanges().rts_fin_ns() ==
+          Approx(alone.in_exchanges().rts_fin_ns() + 2 * turn_ns));
+}
+
+TEST_CASE("price: copies out of one rank's memory wait less where all ranks take turns",
+          "[price]") {
+    const auto contended_ns = [](double ranks_per_cpu) {
+        return Messages(profile(), topo::Distance::cache, {.ranks_per_cpu = ranks_per_cpu})
+            .contended_ns(kLong, 2);
+    };
+    CHECK(contended_ns(1.5) == contended_ns(1));
+    CHECK(contended_ns(2) < contended_ns(1));
+}
+
+TEST_CASE("price: rings that the cache of a processor does not hold are slower", "[price]") {
+    cost::Profile rings = profile();
+    const double level_ns = rings.level(topo::Distance::cache).gap_per_byte_ns;
+    rings.memory.copies.ring_per_byte_ns = level_ns / 2;
+    rings.memory.copies.oversubscribed_ring_bytes =
+        rings.memory.cache(cost::Cache::l2).capacity_bytes / 8;
+    const auto per_byte_ns = [&](double ranks_per_cpu, Rank ranks) {
+        return Messages(rings, topo::Distance::cache,
+                        {.ranks_per_cpu = ranks_per_cpu, .ranks_on_host = ranks})
+            .model()
+            .gap_per_byte_ns;
+    };
+    CHECK(per_byte_ns(1, 64) == level_ns / 2);
+    CHECK(per_byte_ns(2, 4) == level_ns / 2); // Six rings of an eighth.
+    CHECK(per_byte_ns(2, 8) == level_ns);
+    CHECK(per_byte_ns(4, 8) == level_ns);
+}
+
 TEST_CASE("price: ranks that share a link or a processor wait for one another", "[price]") {
     const Messages alone(profile(), topo::Distance::network);
     const Messages shared(profile(), topo::Distance::network, {.link_sharers = 4});
