@@ -26,23 +26,38 @@ class Work {
 
     // Work segment by segment: staging buffers are in the caches, callers' buffers may not be.
 
-    /// Copying to a staging buffer, which peers have read last.
+    /// Copying to a staging buffer, of which one peer has read each part last. What a peer of the
+    /// same processor has read is still in that processor's cache.
     double copy_to_staging_ns(std::uint64_t bytes) const {
         return static_cast<double>(bytes) * staging_copy_per_byte_ns_;
     }
-    /// Publishing `bytes`: 0 where peers reach them in place.
+    /// Publishing `bytes`, of which one peer reads each part: 0 where peers reach them in place.
     double publish_ns(std::uint64_t bytes) const {
         return buffers_mapped_ ? 0 : copy_to_staging_ns(bytes);
     }
-    /// Reading what a peer has published, to copy it or to combine it.
-    double read_ns(std::uint64_t bytes) const;
+    /// Publishing `bytes` that all peers read.
+    double publish_to_all_ns(std::uint64_t bytes) const {
+        return buffers_mapped_ ? 0 : static_cast<double>(bytes) * overwrite_per_byte_ns_;
+    }
+    /// Reading what peers have published, to copy it or to combine it, where each rank reads other
+    /// bytes. The peers of its own processor have left theirs in that processor's cache.
+    double read_ns(std::uint64_t bytes) const {
+        return static_cast<double>(bytes) * read_per_byte_ns_;
+    }
+    /// Like read_ns(), but where all ranks read the same bytes: the first of a processor brings
+    /// them into its cache for the others.
+    double read_same_ns(std::uint64_t bytes) const {
+        return static_cast<double>(bytes) * read_same_per_byte_ns_;
+    }
     /// Combining the rank's own vector with what was read, to a staging buffer.
     double combine_ns(std::uint64_t bytes) const;
 
   private:
     Link link_;
     double read_per_byte_ns_;
+    double read_same_per_byte_ns_;
     double staging_copy_per_byte_ns_;
+    double overwrite_per_byte_ns_;
     bool buffers_mapped_;
     double combine_per_byte_ns_;
 };

@@ -30,8 +30,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double span_ns = publish_ns(facts, request.bytes) + barrier_ns(facts) + read_ns;
     return oversubscribed_ns(
         facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
-            return work.publish_ns(request.bytes) + work.read_ns(others * request.bytes) +
-                   work.combine_ns(request.bytes) + barriers_work_ns(facts, segments.count());
+            return work.publish_to_all_ns(request.bytes) +
+                   work.read_same_ns(others * request.bytes) + work.combine_ns(request.bytes) +
+                   barriers_work_ns(facts, segments.count());
         });
 }
 

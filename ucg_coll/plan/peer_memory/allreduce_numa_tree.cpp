@@ -34,9 +34,9 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
         facts, host_link(facts), 2 * request.bytes, span_ns, fill_ns, [&](const Work& work) {
             const double segment_count = static_cast<double>(segments.count());
             return climb_work_ns(facts, work, request, segment_count) +
-                   work.publish_ns(request.bytes) / request.rank_count +
+                   work.publish_to_all_ns(request.bytes) / request.rank_count +
                    all_but_one(request.rank_count) *
-                       (work.read_ns(request.bytes) +
+                       (work.read_same_ns(request.bytes) +
                         2 * segment_count * work.link().message_ns(0));
         });
 }

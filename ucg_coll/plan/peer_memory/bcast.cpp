@@ -27,9 +27,9 @@ double oversubscribed_stages_ns(const Facts& facts, const graph::Request& reques
     const Rank count = request.rank_count;
     return oversubscribed_ns(
         facts, host_link(facts), request.bytes, span_ns, [&](const Work& work) {
-            return work.publish_ns(request.bytes) * publishers / count +
-                   all_but_one(count) *
-                       (work.read_ns(request.bytes) + 2 * segments * work.link().message_ns(0));
+            return work.publish_to_all_ns(request.bytes) * publishers / count +
+                   all_but_one(count) * (work.read_same_ns(request.bytes) +
+                                         2 * segments * work.link().message_ns(0));
         });
 }
 

@@ -70,8 +70,9 @@ double allgather_ns(const Facts& facts, const graph::Request& request) {
         });
     const std::uint64_t touched = total + mean;
     return oversubscribed_ns(facts, host_link(facts), touched, span_ns, [&](const Work& work) {
-        return work.publish_ns(mean) + work.link().copy_ns(mean) +
-               work.read_ns(others(request) * mean) + barriers_work_ns(facts, segments.count());
+        return work.publish_to_all_ns(mean) + work.link().copy_ns(mean) +
+               work.read_same_ns(others(request) * mean) +
+               barriers_work_ns(facts, segments.count());
     });
 }
 

@@ -258,7 +258,8 @@ double climb_work_ns(const Facts& facts, const Work& work, const graph::Request&
 
 double tiled_work_ns(const Work& work, Rank count, std::uint64_t bytes) {
     const std::uint64_t tile = bytes / static_cast<std::uint64_t>(count);
-    return work.publish_ns(bytes + tile) + 2 * work.read_ns(bytes);
+    return work.publish_ns(bytes) + work.read_ns(bytes) + work.publish_to_all_ns(tile) +
+           work.read_same_ns(bytes);
 }
 
 unsigned climb_radix(const Facts& facts, const Segments& segments) {
