@@ -28,20 +28,26 @@ NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
     }
     NodeModel node;
     node.between = model.level(widest);
+    const auto cores = static_cast<unsigned>(ranks.size());
     unsigned largest = 1;
+    unsigned smallest = cores;
     topo::Distance within = topo::Distance::core;
     const bool may_be_closer = topo::may_be_closer_than(placement, ranks, widest);
     const auto sockets = may_be_closer ? topo::groups_closer_than(placement, ranks, widest)
                                        : std::vector<std::vector<Rank>>();
     for (const std::vector<Rank>& socket : sockets) {
         largest = std::max(largest, static_cast<unsigned>(socket.size()));
+        smallest = std::min(smallest, static_cast<unsigned>(socket.size()));
         for (const Rank rank : socket) { // The farthest from one rank is as far as any two.
             within = std::max(within, placement.distance(socket.front(), rank));
         }
     }
     const bool flat = largest == 1;
     node.sockets = flat ? 1 : static_cast<unsigned>(sockets.size());
-    node.cores_per_socket = flat ? static_cast<unsigned>(ranks.size()) : largest;
+    node.cores = cores;
+    node.cores_per_socket = flat ? cores : largest;
+    node.cores_min = flat ? cores : smallest;
+    node.cores_of_root = flat ? cores : static_cast<unsigned>(sockets.front().size());
     node.within = flat ? node.between : model.level(within);
     return node;
 }
@@ -57,17 +63,20 @@ unsigned ceil_log(unsigned radix, unsigned count) {
 
 double one_stage_broadcast_ns(const NodeModel& node, std::uint64_t bytes) {
     const auto m = static_cast<double>(bytes);
-    if (node.sockets > 1) {
-        return contended(node.between, node.cores_per_socket, m);
-    }
-    return node.cores_per_socket > 1 ? contended(node.within, node.cores_per_socket - 1, m) : 0;
+    const unsigned near = node.cores_of_root - 1;
+    const unsigned far = node.far_readers(node.cores_of_root);
+    return std::max(near > 0 ? contended(node.within, near, m) : 0,
+                    far > 0 ? contended(node.between, far, m) : 0);
 }
 
 double two_stage_broadcast_ns(const NodeModel& node, std::uint64_t bytes) {
     const auto m = static_cast<double>(bytes);
-    const double within_ns =
-        node.cores_per_socket > 1 ? contended(node.within, node.cores_per_socket - 1, m) : 0;
-    return within_ns + (node.sockets > 1 ? alone(node.between, m) : 0);
+    const auto within_ns = [&](unsigned cores) {
+        return cores > 1 ? contended(node.within, cores - 1, m) : 0;
+    };
+    const unsigned far = node.far_readers(node.cores_of_root);
+    return std::max(within_ns(node.cores_of_root),
+                    far > 0 ? alone(node.between, m) + within_ns(far) : 0);
 }
 
 double broadcast_ns(const NodeModel& node, std::uint64_t bytes) {

@@ -3,13 +3,16 @@
 // socket, beta the level between sockets, m the vector's bytes. What the planner's algorithms cost
 // otherwise is in plan/peer_memory.
 //
-// Two things are said more exactly than in print, each where it matters:
+// Three things are said more exactly than in print, each where it matters:
 //  * A part that has nobody to do it costs nothing: broadcasts between sockets when s = 1, within
 //    them when q = 1. The paper has s, q > 1.
+//  * Sockets may differ in size. A rank reads the vectors of all others, so those in the smallest
+//    socket read most over the links.
 //  * Contended terms are max(a + b m, a + B d m), as in equation 1: d readers are never faster than
 //    one. With B d >= b, which the paper assumes of congestion, that is a + B d m.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "topo/topo.hpp"
@@ -21,13 +24,18 @@ namespace ucg::cost {
 struct NodeModel {
     unsigned sockets = 1;          ///< s: groups of cores that are closer than the widest distance.
     unsigned cores_per_socket = 1; ///< q: the cores of the largest socket.
+    unsigned cores_min = 1;        ///< The cores of the smallest socket.
+    unsigned cores_of_root = 1;    ///< The cores of the root's socket, itself among them.
+    unsigned cores = 1;            ///< p: all cores.
     MemoryLevel within;            ///< alpha
     MemoryLevel between;           ///< beta; unused if s = 1.
 
-    unsigned cores() const { return sockets * cores_per_socket; } ///< p
+    /// Returns how many cores of one socket, at most, read what a socket of `size` cores has.
+    unsigned far_readers(unsigned size) const { return std::min(cores_per_socket, cores - size); }
 };
 
-/// Returns the model of the ranks of one host of a placement. Its sockets are the groups of ranks
+/// Returns the model of the ranks of one host of a placement, of which the first is the root. Its
+/// sockets are the groups of ranks
 /// that lie closer together than the host's widest distance; where no ranks do, as when they are
 /// not bound, all are one socket. Takes time in proportion to the ranks times the sockets of the
 /// host, so callers should keep the result. REQUIRES: host < placement.host_count().

@@ -23,14 +23,19 @@ static HostLevels levels_of(const topo::Placement& placement, std::uint32_t host
     const Ranks ranks = placement.ranks_on(host);
     const std::vector<topo::Distance>& distances = placement.distances_on_host();
     for (std::size_t i = 0; i < distances.size(); ++i) {
-        std::size_t most = ranks.size();
+        const auto all = static_cast<Rank>(ranks.size());
+        HostLevel level{distances[i], all, all, 1};
         if (i + 1 < distances.size()) {
-            most = 1;
-            for (const auto& group : topo::groups_closer_than(placement, ranks, distances[i + 1])) {
-                most = std::max(most, group.size());
-            }
+            const auto groups = topo::groups_closer_than(placement, ranks, distances[i + 1]);
+            const auto [fewest, most] =
+                std::minmax_element(groups.begin(), groups.end(), [](const auto& a, const auto& b) {
+                    return a.size() < b.size();
+                });
+            level.ranks = static_cast<Rank>(most->size());
+            level.ranks_min = static_cast<Rank>(fewest->size());
+            level.groups = static_cast<Rank>(groups.size());
         }
-        levels.level[levels.count++] = {distances[i], static_cast<Rank>(most)};
+        levels.level[levels.count++] = level;
     }
     return levels;
 }
@@ -45,33 +50,66 @@ static bool are_in_turn(const topo::Placement& placement) {
     return rank == placement.rank_count();
 }
 
-/// Returns the most ranks of a host whose partner at `distance` is on another host, if `size` of
-/// the ranks act for all, as a fold has them.
-static Rank most_leaving(const topo::Placement& placement, Rank size, Rank distance) {
-    const Rank pairs = placement.rank_count() - size;
-    const auto host_at = [&](Rank position) {
-        return placement.host(position < pairs ? 2 * position + 1 : position + pairs);
-    };
-    std::vector<Rank> leaving(placement.host_count(), 0);
-    for (Rank position = 0; position < size; ++position) {
-        const std::uint32_t host = host_at(position);
-        leaving[host] += host != host_at(position ^ distance) ? 1 : 0;
+/// Finds out what partners are to one another.
+class PartnersSeen {
+  public:
+    explicit PartnersSeen(const topo::Placement& placement)
+        : placement_(placement), leaving_(placement.host_count(), 0) {}
+
+    /// Takes note of a message.
+    void add(Rank from, Rank to) {
+        const std::uint32_t host = placement_.host(from);
+        if (host != placement_.host(to)) {
+            seen_.leaving = std::max(seen_.leaving, ++leaving_[host]);
+        } else if (seen_.leaving == 0 && seen_.farthest < placement_.widest_on_host()) {
+            seen_.farthest = std::max(seen_.farthest, placement_.distance(from, to));
+        }
     }
-    return *std::max_element(leaving.begin(), leaving.end());
+    ExchangeRound seen() const { return seen_; }
+
+  private:
+    const topo::Placement& placement_;
+    std::vector<Rank> leaving_; ///< Messages that leave each host.
+    ExchangeRound seen_;
+};
+
+/// Returns what the ranks are to one another that act for all `distance` apart, if `size` do, as a
+/// fold has them.
+static ExchangeRound exchange_round(const topo::Placement& placement, Rank size, Rank distance) {
+    const Rank pairs = placement.rank_count() - size;
+    const auto acting = [&](Rank position) {
+        return position < pairs ? 2 * position + 1 : position + pairs;
+    };
+    PartnersSeen partners(placement);
+    for (Rank position = 0; position < size; ++position) {
+        partners.add(acting(position), acting(position ^ distance));
+    }
+    return partners.seen();
 }
 
-static HostPattern pattern_of(const topo::Placement& placement) {
-    HostPattern pattern;
-    if (placement.hosts_are_equal_blocks()) {
-        return pattern;
+/// Returns what the ranks of the first `pairs` pairs are to one another, of which the lower one
+/// sends.
+static ExchangeRound pairs_round(const topo::Placement& placement, Rank pairs) {
+    PartnersSeen partners(placement);
+    for (Rank pair = 0; pair < pairs; ++pair) {
+        partners.add(2 * pair, 2 * pair + 1);
     }
-    pattern.period = are_in_turn(placement) ? static_cast<Rank>(placement.host_count()) : 0;
+    return partners.seen();
+}
+
+static Exchanges exchanges_of(const topo::Placement& placement) {
     const auto size =
         static_cast<Rank>(floor_power_of_two(static_cast<std::uint32_t>(placement.rank_count())));
+    Exchanges exchanges;
+    exchanges.pairs = pairs_round(placement, placement.rank_count() - size);
+    exchanges.at.fill(exchanges.pairs);
     for (std::size_t i = 0; Rank{1} << i < size; ++i) {
-        pattern.leaving[i] = most_leaving(placement, size, Rank{1} << i);
+        exchanges.at[i] = exchange_round(placement, size, Rank{1} << i);
     }
-    return pattern;
+    if (!placement.hosts_are_equal_blocks() && are_in_turn(placement)) {
+        exchanges.period = static_cast<Rank>(placement.host_count());
+    }
+    return exchanges;
 }
 
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
@@ -87,7 +125,7 @@ SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile
                         cost::node_model(profile.memory, placement, fullest),
                         flag_slot_bytes,
                         levels_of(placement, fullest),
-                        pattern_of(placement),
+                        exchanges_of(placement),
                         kernel_copies};
     const bool one_pair = placement.rank_count() == 2;
     for (cost::MemoryLevel* level : {&shared.node.within, &shared.node.between}) {

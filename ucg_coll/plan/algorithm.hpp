@@ -19,11 +19,12 @@ namespace ucg::plan {
 class Network;         // network.hpp
 struct LoadedSchedule; // network.hpp
 
-/// A level of a host: `ranks` is the size of the largest group of ranks that are no farther apart
-/// than `distance`.
+/// A level of a host, whose ranks form groups of those that are no farther apart than `distance`.
 struct HostLevel {
     topo::Distance distance = topo::Distance::core;
-    Rank ranks = 1;
+    Rank ranks = 1;     ///< Of the largest group.
+    Rank ranks_min = 1; ///< Of the smallest group.
+    Rank groups = 1;
 };
 
 /// The levels of the host with most ranks (the first of several such hosts) at which ranks differ,
@@ -33,13 +34,21 @@ struct HostLevels {
     std::size_t count = 0;
 };
 
-/// How ranks are spread over hosts that do not have the next ranks each, as many as every other.
-struct HostPattern {
+/// What the partners in a round of an exchange are to one another.
+struct ExchangeRound {
+    Rank leaving = 0; ///< Most ranks of a host that have their partner on another host.
+    /// How far apart partners on one host are at most.
+    topo::Distance farthest = topo::Distance::core;
+};
+
+/// Where partners are that take turns among all ranks, folded to a power of two
+/// (messages/fold.hpp).
+struct Exchanges {
+    /// Partners at distance 2^i; beyond the ranks that are left by the fold, its pairs.
+    std::array<ExchangeRound, std::numeric_limits<Rank>::digits> at = {};
+    ExchangeRound pairs = {}; ///< The pairs of the fold.
     /// Rank r is on host r modulo `period`; 0: it is not so.
     Rank period = 0;
-    /// In an exchange at distance 2^i among all ranks, folded to a power of two
-    /// (messages/fold.hpp): the most ranks of a host whose partner is on another host.
-    std::array<Rank, std::numeric_limits<Rank>::digits> leaving = {};
 };
 
 /// What ranks of a host see of one another's memory, as all ranks of a group have agreed: no rank
@@ -58,7 +67,7 @@ struct SharedMemory {
     /// Most bytes that a rank can share on a flag slot; 0: there are no flag slots.
     std::uint64_t flag_slot_bytes = 0;
     HostLevels levels = {};
-    HostPattern pattern = {};
+    Exchanges exchanges = {};
     /// Can each rank of a host read and write the memory of every other through the kernel? Both
     /// were tried.
     bool kernel_copies = false;
@@ -66,7 +75,8 @@ struct SharedMemory {
 
 /// Returns the facts for a group whose ranks each share `staging_bytes` with those of their host,
 /// and have flag slots for `flag_slot_bytes`. If no host has two ranks, the result is that without
-/// shared memory. Takes time in proportion to the ranks times the sockets of a host.
+/// shared memory. Takes time in proportion to the ranks times the sockets of a host and the
+/// logarithm of the ranks.
 SharedMemory shared_memory(const topo::Placement& placement, const cost::Profile& profile,
                            std::uint64_t staging_bytes, bool buffers_mapped,
                            std::uint64_t flag_slot_bytes = 0, bool kernel_copies = false);

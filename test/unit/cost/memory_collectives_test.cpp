@@ -15,7 +15,8 @@ namespace {
 NodeModel node(unsigned sockets, unsigned cores_per_socket) {
     NodeModel node;
     node.sockets = sockets;
-    node.cores_per_socket = cores_per_socket;
+    node.cores_per_socket = node.cores_min = node.cores_of_root = cores_per_socket;
+    node.cores = sockets * cores_per_socket;
     node.within = {.latency_ns = 10, .per_byte_ns = 1, .contended_per_byte_ns = 0.5};
     node.between = {.latency_ns = 100, .per_byte_ns = 4, .contended_per_byte_ns = 3};
     return node;
@@ -33,7 +34,8 @@ const std::vector<std::pair<const char*, Cost>> kCosts = {
 NodeModel westmere() {
     NodeModel node;
     node.sockets = 2;
-    node.cores_per_socket = 6;
+    node.cores_per_socket = node.cores_min = node.cores_of_root = 6;
+    node.cores = 12;
     node.within = {.latency_ns = 28.5, .per_byte_ns = 0.1, .contended_per_byte_ns = 0.025};
     node.between = {.latency_ns = 105.2, .per_byte_ns = 0.2, .contended_per_byte_ns = 0.1};
     return node;
@@ -63,6 +65,19 @@ TEST_CASE("memory: equation 4, broadcast", "[cost][memory]") {
     CHECK(broadcast_ns(node(1, 2), 100) == Approx(110));
     CHECK(broadcast_ns(node(1, 1), 100) == 0);
     CHECK(broadcast_ns(node(4, 1), 100) == Approx(500));
+}
+
+TEST_CASE("memory: broadcast among sockets of unequal size", "[cost][memory]") {
+    NodeModel unequal = node(2, 8);
+    unequal.cores = 9;
+    unequal.cores_min = 1;
+    // One core reads over the link, 100 + 4 * 100, and 7 the root's, 10 + .5 * 7 * 100.
+    CHECK(one_stage_broadcast_ns(unequal, 100) == Approx(500));
+    CHECK(two_stage_broadcast_ns(unequal, 100) == Approx(500));
+    // The root is alone: eight read over the link, or one and then 7 of that one's.
+    unequal.cores_of_root = 1;
+    CHECK(one_stage_broadcast_ns(unequal, 100) == Approx(2500));
+    CHECK(two_stage_broadcast_ns(unequal, 100) == Approx(500 + 360));
 }
 
 TEST_CASE("memory: more bytes, cores or sockets are never cheaper", "[cost][memory]") {
@@ -111,6 +126,9 @@ TEST_CASE("memory: a placement as sockets of cores", "[cost][memory]") {
         const NodeModel node = node_model(model, placement, 0);
         CHECK(node.sockets == 2);
         CHECK(node.cores_per_socket == 3);
+        CHECK(node.cores_min == 2);
+        CHECK(node.cores_of_root == 3);
+        CHECK(node.cores == 5);
         CHECK(node.within == model.level(topo::Distance::cache));
         CHECK(node.between == model.level(topo::Distance::host));
     }
@@ -137,7 +155,7 @@ TEST_CASE("memory: a placement as sockets of cores", "[cost][memory]") {
     }
     SECTION("one rank") {
         const NodeModel node = node_model(model, topo::Placement({place(0, 0, 0)}), 0);
-        CHECK(node.cores() == 1);
+        CHECK(node.cores == 1);
         CHECK(broadcast_ns(node, 4096) == 0);
     }
 }

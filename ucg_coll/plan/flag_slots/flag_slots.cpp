@@ -34,6 +34,21 @@ cost::MemoryLevel level_at(const Facts& facts, topo::Distance distance) {
     return level;
 }
 
+/// Returns how many ranks the group of the slowest reader has at each level of the host, itself
+/// among them.
+RankLevels::GroupSizes group_sizes(const Facts& facts, const FlagSlotUse& use, Rank readers) {
+    const Rank reader = use.prefix ? facts.placement.rank_count() - 1 : use.root;
+    const HostLevels& host = facts.shared.levels;
+    if (facts.placement.host_count() == 1 && host.count > 1 && reader != kNoRank) {
+        return RankLevels(facts).of_rank(reader).group_sizes(RankLevels::End::most);
+    }
+    RankLevels::GroupSizes sizes = {};
+    for (std::size_t i = 0; i < host.count; ++i) {
+        sizes[i] = readers > 1 ? host.level[i].ranks_min : host.level[i].ranks;
+    }
+    return sizes;
+}
+
 /// Returns the time to read the flag slots, without the time until the first line has come, which a
 /// message takes as well.
 double reading_ns(const Facts& facts, const FlagSlotUse& use, Rank readers) {
@@ -41,12 +56,12 @@ double reading_ns(const Facts& facts, const FlagSlotUse& use, Rank readers) {
     if (host.count == 0 || use.flag_slots < facts.placement.ranks_per_host_max() - 1) {
         return lines_ns(widest_level(facts), use, readers, 1, use.flag_slots + 1);
     }
+    const RankLevels::GroupSizes sizes = group_sizes(facts, use, readers);
     double sum_ns = 0;
     Rank nearer = 1;
     for (std::size_t i = 0; i < host.count; ++i) {
-        const cost::MemoryLevel level = level_at(facts, host.level[i].distance);
-        sum_ns += lines_ns(level, use, readers, nearer, host.level[i].ranks);
-        nearer = host.level[i].ranks;
+        sum_ns += lines_ns(level_at(facts, host.level[i].distance), use, readers, nearer, sizes[i]);
+        nearer = sizes[i];
     }
     return sum_ns;
 }

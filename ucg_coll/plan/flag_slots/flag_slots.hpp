@@ -64,6 +64,7 @@ struct FlagSlotUse {
     std::uint64_t shared_bytes = 0; ///< Bytes that a rank shares on its flag slot.
     std::uint64_t read_bytes = 0;   ///< Bytes that it reads of each flag slot.
     bool prefix = false;            ///< Whether each rank reads only those of the ranks before it.
+    Rank root = kNoRank; ///< The rank that reads alone; kNoRank if all do, or a host's leader.
 };
 
 /// Returns the time from the first share until the last rank has read. A reader knows where to

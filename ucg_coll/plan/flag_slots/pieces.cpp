@@ -85,8 +85,12 @@ void scatter_by_flag_slots(Builder& builder, const Team& team, Rank root, const 
     }
 }
 
-double to_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t bytes) {
-    return flag_slots_ns(facts, {count - 1, 1, bytes, bytes});
+double to_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t bytes, Rank root) {
+    return flag_slots_ns(facts, {.flag_slots = count - 1,
+                                 .readers = 1,
+                                 .shared_bytes = bytes,
+                                 .read_bytes = bytes,
+                                 .root = root});
 }
 
 double from_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t shared_bytes,

@@ -34,7 +34,8 @@ void scatter_by_flag_slots(graph::Builder& builder, const Team& team, Rank root,
 /// Prices for a team of `count` ranks with a processor for each: the time until the root has read
 /// `bytes` of the flag slot of each other member, or until each other member has read `read_bytes`
 /// of the `shared_bytes` on the root's. What is then done with the bytes is not included.
-double to_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t bytes);
+double to_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t bytes,
+                                Rank root = kNoRank);
 double from_root_by_flag_slots_ns(const Facts& facts, Rank count, std::uint64_t shared_bytes,
                                   std::uint64_t read_bytes);
 

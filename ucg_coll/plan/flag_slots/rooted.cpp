@@ -34,7 +34,7 @@ double from_root_ns(const Facts& facts, const graph::Request& request, std::uint
 double to_root_ns(const Facts& facts, const graph::Request& request, std::uint64_t block_bytes,
                   double root_ns) {
     const double span_ns =
-        to_root_by_flag_slots_ns(facts, request.rank_count, block_bytes) + root_ns;
+        to_root_by_flag_slots_ns(facts, request.rank_count, block_bytes, request.root) + root_ns;
     return oversubscribed_ns(facts, host_link(facts), block_bytes, span_ns, [&](const Work& work) {
         const FlagSlotUse one = {1, 1, block_bytes, block_bytes};
         return all_but_one(request.rank_count) * flag_slots_work_ns(facts, work, one) +

@@ -74,7 +74,7 @@ double allgather_recursive_doubling_ns(const Link& link, Rank count, std::uint64
                            : link.not_hidden_ns(link.copy_ns(block_bytes), block_bytes);
     for (std::uint64_t distance = 1; distance < static_cast<std::uint64_t>(count); distance *= 2) {
         const std::uint64_t bytes = distance * block_bytes;
-        const Link round = link.within(2 * distance);
+        const Link round = link.exchanged(distance);
         ns += round.message_ns(bytes, distance == 1 ? Source::settled : Source::fresh);
     }
     return ns;

@@ -70,19 +70,22 @@ void allreduce_recursive_doubling(Builder& builder, const Team& team, Slice sour
 }
 
 double allreduce_recursive_doubling_ns(const Link& link, Rank count, std::uint64_t bytes) {
-    const unsigned rounds = tree_depth(count, 2); // Folding to the power of two counts as one.
-    if (rounds == 0) {
-        return 0;
+    double ns = 0;
+    Source source = Source::settled;
+    const auto add_step = [&](const Link& round) {
+        ns += round.message_ns(bytes, source) + round.combining_ns(bytes, bytes);
+        source = Source::fresh;
+    };
+    if (folds(count)) {
+        const Link pairs = link.of_pairs();
+        add_step(pairs);
+        ns += pairs.message_ns(bytes, Source::fresh);
     }
-    const Link nearest = link.within(2);
-    const double reduces_ns =
-        link.rounds_ns(0, rounds, 2, Link::Partners::aligned,
-                       [&](const Link& round) { return round.combining_ns(bytes, bytes); });
-    return reduces_ns + nearest.message_ns(bytes) +
-           link.rounds_ns(
-               1, rounds, 2, Link::Partners::aligned,
-               [&](const Link& round) { return round.message_ns(bytes, Source::fresh); }) +
-           (folds(count) ? link.of_pairs().message_ns(bytes, Source::fresh) : 0);
+    const auto ranks = static_cast<std::uint64_t>(count);
+    for (std::uint64_t distance = 1; 2 * distance <= ranks; distance *= 2) {
+        add_step(link.exchanged(distance));
+    }
+    return ns;
 }
 
 const Algorithm kAllreduceRecursiveDoubling = {

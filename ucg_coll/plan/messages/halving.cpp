@@ -88,7 +88,7 @@ double halving_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64_
     double total_ns = 0;
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes = Halving::longer_half(bytes, element_bytes);
-        const Link round = link.within(2 * static_cast<std::uint64_t>(distance));
+        const Link round = link.exchanged(static_cast<std::uint64_t>(distance));
         total_ns += round.message_ns(bytes, distance == 1 ? first : Source::fresh);
     }
     return total_ns;
@@ -99,7 +99,7 @@ double doubling_ns(const Link& link, Rank size, std::uint64_t bytes, std::uint64
     double total_ns = 0;
     for (Rank distance = 1; distance < size && bytes >= least_bytes; distance *= 2) {
         bytes = Halving::longer_half(bytes, element_bytes);
-        total_ns += link.within(2 * static_cast<std::uint64_t>(distance))
+        total_ns += link.exchanged(static_cast<std::uint64_t>(distance))
                         .message_ns(bytes, Source::fresh, sender);
     }
     return total_ns;
@@ -111,7 +111,7 @@ double halving_reduce_ns(const Link& link, Rank size, std::uint64_t bytes,
     for (Rank distance = 1; distance < size; distance *= 2) {
         bytes = Halving::longer_half(bytes, element_bytes);
         total_ns +=
-            link.within(2 * static_cast<std::uint64_t>(distance)).combining_ns(bytes, vector_bytes);
+            link.exchanged(static_cast<std::uint64_t>(distance)).combining_ns(bytes, vector_bytes);
     }
     return total_ns;
 }

@@ -58,7 +58,7 @@ double price_ns(const Link& link, Rank count, std::uint64_t total, std::uint64_t
     for (Rank distance = acting / 2; distance > 0; distance /= 2) {
         bytes = std::max(divide_up(bytes, 2), longest); // A long block stays whole.
         const bool settled = 2 * distance == acting && !folds(count);
-        ns += exchange_ns(link.within(2 * static_cast<std::uint64_t>(distance)), bytes, total,
+        ns += exchange_ns(link.exchanged(static_cast<std::uint64_t>(distance)), bytes, total,
                           settled ? Source::settled : Source::fresh,
                           distance == 1 ? segment_bytes : bytes);
     }

@@ -137,8 +137,6 @@ double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root roo
     // gathers goes through all blocks, one after the other.
     const bool sends_rts = copied_once && root == Root::sends;
     const bool copies = copied_once && root == Root::receives;
-    const Rank on_host = std::min(levels_.ranks_on_host(), count - 1);
-
     const std::uint64_t all_bytes = static_cast<std::uint64_t>(count) * block_bytes;
     const auto each_ns = [&](const Link& link) {
         return copies ? link.messages().single_copy_ns(block_bytes, Source::settled,
@@ -152,13 +150,12 @@ double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root roo
             sends_rts && count > 2 ? times_.copied_out_ns(block_bytes, count - 1) : 0;
         return own_ns + std::max(message_ns(block_bytes) + all_ns, taken_ns);
     }
-    if (!levels_.are_in_order() && !levels_.are_hosts_only()) {
+    if (levels_.count() == 0) {
         return own_ns + message_ns(block_bytes) + all_ns;
     }
     // What comes from near is there, and taken, before what comes from far.
-    const bool in_order = levels_.are_in_order();
-    const Rank near = in_order ? std::min(levels_.inner_ranks(), count - 1) : on_host;
-    const Link in = in_order ? within_group() : this->on_host();
+    const Rank near = std::min(levels_.near_ranks(), count - 1);
+    const Link in = at_level(levels_.inner_level());
     return own_ns + std::max(message_ns(block_bytes) + (count - near - 1) * each_ns(*this),
                              in.message_ns(block_bytes) + all_ns);
 }
@@ -301,8 +298,10 @@ Link flat_link(const Facts& facts, Traffic traffic) {
         return host_link(facts);
     }
     const bool alone = traffic == Traffic::sparse && placement.hosts_are_contiguous();
-    return Link(facts, topo::Distance::network, alone ? 1 : placement.ranks_per_host_max())
-        .with_levels(facts);
+    // Each message goes to another rank, and the fullest host has most both inside and outside.
+    const Rank most = placement.ranks_per_host_max();
+    const Rank leaving = std::min(most, placement.rank_count() - most);
+    return Link(facts, topo::Distance::network, alone ? 1 : leaving).with_levels(facts);
 }
 
 Link host_link(const Facts& facts) {

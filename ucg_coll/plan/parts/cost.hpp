@@ -84,7 +84,12 @@ class Link {
     // Links of a part of the team, and prices over all of it.
 
     const RankLevels& levels() const { return levels_; }
-    /// Returns the link of a round of an exchange: RankLevels::aligned().
+    /// Returns the link between partners at `distance`, a power of two, in an exchange:
+    /// RankLevels::exchanged().
+    Link exchanged(std::uint64_t distance) const { return on(levels_.exchanged(distance)); }
+    /// Returns the link within the pairs that a fold to a power of two makes.
+    Link of_pairs() const { return on(levels_.folded()); }
+    /// Returns the link of a round in groups of consecutive ranks: RankLevels::aligned().
     Link within(std::uint64_t ranks, std::uint64_t radix = 2) const {
         return on(levels_.aligned(ranks, radix));
     }
@@ -103,8 +108,6 @@ class Link {
     /// Returns the link for trees: where the ranks of a host follow one another, one of them sends
     /// to other hosts at a time.
     Link in_trees() const { return levels_.are_by_host() ? shared_by(1) : *this; }
-    /// Returns the link between a rank and the next one, with which it makes a pair.
-    Link of_pairs() const { return levels_.are_hosts_only() ? rotated(1, 2) : within(2); }
     /// Returns the link between ranks that are closer than the farthest: RankLevels::inner_ranks().
     Link within_group() const {
         return at_level(levels_.in_tree(static_cast<std::uint64_t>(levels_.inner_ranks()), 1));
@@ -118,7 +121,8 @@ class Link {
     /// taken.
     template <typename NsOf>
     double around_ns(double steps, Rank count, NsOf ns_of) const {
-        const double nearest_ns = ns_of(levels_.count() > 0 ? at_level(0) : *this);
+        const bool known = levels_.are_in_order() || levels_.are_hosts_only();
+        const double nearest_ns = ns_of(known ? at_level(0) : *this);
         return along_ns(steps, count, ns_of) +
                (count > 2 ? steps * (ns_of(*this) - nearest_ns) / (count - 1) : 0);
     }
@@ -333,9 +337,16 @@ class Link {
         const bool all_leave = way.level < levels_.count() || way.leaving >= sharers_;
         return all_leave ? at_level(way.level) : at(topo::Distance::network, way.leaving);
     }
-    /// Returns to_all_ns() from a rank of a host that has `on_host` ranks.
+    /// Returns the link out of a host with `on_host` ranks for messages to all other hosts. Each of
+    /// these ranks has as many, so over all steps they share the way out, even if in one step there
+    /// are too few ranks elsewhere for all of them.
+    Link out_of_host(Rank on_host) const {
+        return at(topo::Distance::network, sharers_ > 1 ? on_host : 1);
+    }
+    /// Returns the time of a message to each of the `count` - 1 others from a rank with groups of
+    /// these sizes.
     template <typename NsOf>
-    double from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const;
+    double from_groups_to_all_ns(const RankLevels::GroupSizes& sizes, Rank count, NsOf ns_of) const;
     /// Returns what the root has to do for those before in a row.
     double root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     double both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const;
@@ -384,42 +395,45 @@ double Link::along_ns(double steps, Rank count, NsOf ns_of) const {
         return steps * ns_of(*this);
     }
     double sum_ns = 0;
-    double groups = count;
-    levels_.for_each(count, [&](std::size_t level, double ranks) {
-        const double wider = count / ranks;
-        sum_ns += (groups - wider) * ns_of(at_level(level));
-        groups = wider;
-    });
+    Rank groups = count;
+    for (std::size_t level = 0; level <= levels_.count() && groups > 1; ++level) {
+        const Rank wider = levels_.groups(level, count);
+        if (wider < groups) {
+            sum_ns += (groups - wider) * ns_of(at_level(level));
+            groups = wider;
+        }
+    }
     return steps * sum_ns / (count - 1);
 }
 
 template <typename NsOf>
-double Link::from_host_to_all_ns(Rank on_host, double steps, Rank count, NsOf ns_of) const {
-    const Rank near = std::min(on_host, count) - 1;
-    const Link out = at(topo::Distance::network, std::min(sharers_, on_host));
-    return steps * (near * ns_of(this->on_host()) + (count - 1 - near) * ns_of(out)) / (count - 1);
+double Link::from_groups_to_all_ns(const RankLevels::GroupSizes& sizes, Rank count,
+                                   NsOf ns_of) const {
+    double sum_ns = 0;
+    Rank nearer = 1;
+    for (std::size_t level = 0; level < levels_.count(); ++level) {
+        if (const Rank ranks = std::min(sizes[level], count); ranks > nearer) {
+            sum_ns += (ranks - nearer) * ns_of(at_level(level));
+            nearer = ranks;
+        }
+    }
+    return nearer == count ? sum_ns : sum_ns + (count - nearer) * ns_of(out_of_host(nearer));
 }
 
 /// The most bytes leave the host with most ranks, since all of its ranks share its way out, and the
-/// most messages leave a rank of the host with fewest.
+/// most messages leave a rank that has fewest others near.
 template <typename NsOf>
 double Link::to_all_ns(double steps, Rank count, NsOf ns_of) const {
-    if (count > 1 && levels_.are_hosts_only()) {
-        const Rank most = levels_.ranks_on_host();
-        const Rank fewest = levels_.ranks_on_host_min();
-        const double ns = from_host_to_all_ns(most, steps, count, ns_of);
-        return fewest == most ? ns : std::max(ns, from_host_to_all_ns(fewest, steps, count, ns_of));
-    }
-    if (count < 2 || !levels_.are_in_order()) {
+    if (count < 2 || levels_.count() == 0) {
         return steps * ns_of(*this);
     }
-    double sum_ns = 0;
-    double nearer = 1;
-    levels_.for_each(count, [&](std::size_t level, double ranks) {
-        sum_ns += (ranks - nearer) * ns_of(at_level(level));
-        nearer = ranks;
-    });
-    return steps * sum_ns / (count - 1);
+    using End = RankLevels::End;
+    const double ns = from_groups_to_all_ns(levels_.group_sizes(End::most), count, ns_of);
+    return steps / (count - 1) *
+           (levels_.are_alike()
+                ? ns
+                : std::max(ns,
+                           from_groups_to_all_ns(levels_.group_sizes(End::fewest), count, ns_of)));
 }
 
 template <typename NsOf>
@@ -454,7 +468,7 @@ double staging_overwrite_per_byte_ns(const Facts& facts, const cost::CacheRates&
 /// How many ranks of a host send to other hosts at a time.
 enum class Traffic {
     sparse, ///< One, where the ranks of a host follow one another: trees, rings, chains.
-    dense,  ///< All of them: exchanges at a distance.
+    dense,  ///< All that can have partners elsewhere: exchanges at a distance.
 };
 
 /// Returns the link between all ranks.

@@ -10,7 +10,7 @@ RankLevels::RankLevels(const Facts& facts) {
     const bool several_hosts = placement.host_count() > 1;
     in_order_ = facts.shared.sockets_are_contiguous && placement.hosts_are_equal_blocks();
     const bool differ = facts.shared.levels.count + (several_hosts ? 1 : 0) > 1;
-    facts_ = differ && (in_order_ || several_hosts) ? &facts : nullptr;
+    facts_ = differ ? &facts : nullptr;
     by_host_ = placement.hosts_are_contiguous();
     on_host_most_ = placement.ranks_per_host_max();
     on_host_fewest_ = placement.ranks_per_host_min();
@@ -26,11 +26,38 @@ RankLevels RankLevels::by_host() const {
 
 RankLevels RankLevels::of_rank(Rank rank) const {
     RankLevels levels = *this;
-    if (are_hosts_only()) {
+    if (facts_ != nullptr) {
+        levels.rank_ = rank;
         levels.on_host_most_ = levels.on_host_fewest_ =
             static_cast<Rank>(placement().ranks_on(placement().host(rank)).size());
     }
     return levels;
+}
+
+RankLevels::GroupSizes RankLevels::group_sizes(End end) const {
+    GroupSizes sizes = {};
+    for (std::size_t level = 0; level < count(); ++level) {
+        const HostLevel& group = host_level(level);
+        sizes[level] = rank_ != kNoRank   ? 1
+                       : end == End::most ? group.ranks
+                                          : std::min(group.ranks_min, on_host_fewest_);
+    }
+    if (rank_ != kNoRank) {
+        for (const Rank peer : placement().ranks_on(placement().host(rank_))) {
+            for (std::size_t level = 0; level < count() && peer != rank_; ++level) {
+                sizes[level] += placement().distance(rank_, peer) <= distance(level) ? 1 : 0;
+            }
+        }
+    }
+    return sizes;
+}
+
+bool RankLevels::are_alike() const {
+    bool alike = on_host_fewest_ == on_host_most_;
+    for (std::size_t level = 0; level < count(); ++level) {
+        alike = alike && host_level(level).ranks_min == host_level(level).ranks;
+    }
+    return alike || rank_ != kNoRank;
 }
 
 std::size_t RankLevels::level_of(std::uint64_t ranks, bool aligned) const {
@@ -48,15 +75,33 @@ std::size_t RankLevels::in_tree(std::uint64_t ranks, std::uint64_t radix) const 
     return on_host ? level_of(ranks / stride(), true) : count();
 }
 
+RankLevels::Way RankLevels::way_of(const ExchangeRound& round) const {
+    std::size_t level = round.leaving > 0 ? count() : 0;
+    while (level + 1 < count() && distance(level) < round.farthest) {
+        ++level;
+    }
+    return {level, round.leaving};
+}
+
+RankLevels::Way RankLevels::exchanged(std::uint64_t distance) const {
+    return facts_ == nullptr ? Way{count(), on_host_most_}
+                             : way_of(facts_->shared.exchanges.at[std::countr_zero(distance)]);
+}
+
+RankLevels::Way RankLevels::folded() const {
+    return facts_ == nullptr ? Way{count(), on_host_most_} : way_of(facts_->shared.exchanges.pairs);
+}
+
 RankLevels::Way RankLevels::aligned(std::uint64_t ranks, std::uint64_t radix) const {
     if (facts_ == nullptr || stride() > 0) {
         return {in_tree(ranks, radix), on_host_most_};
     }
-    Rank leaving = 0;
-    for (std::uint64_t distance = std::bit_floor(ranks / radix); distance < ranks; distance *= 2) {
-        leaving = std::max(leaving, facts_->shared.pattern.leaving[std::countr_zero(distance)]);
+    Way widest = exchanged(std::bit_floor(ranks / radix));
+    for (std::uint64_t distance = std::bit_ceil(ranks / radix); distance < ranks; distance *= 2) {
+        const Way way = exchanged(distance);
+        widest = {std::max(widest.level, way.level), std::max(widest.leaving, way.leaving)};
     }
-    return {leaving == 0 ? count() - 1 : count(), leaving};
+    return widest;
 }
 
 /// Returns how many ranks of a host send to another at a time, on average over the messages to
@@ -100,7 +145,7 @@ Rank RankLevels::inner_ranks() const {
     if (!are_in_order()) {
         return 1;
     }
-    return host_level(placement().host_count() > 1 ? count() - 1 : count() - 2).ranks;
+    return host_level(inner_level()).ranks;
 }
 
 topo::Distance RankLevels::nearer_neighbour() const {

@@ -44,25 +44,32 @@ double cost_ns(const Facts& facts, const graph::Request& request) {
     const double turns_ns = 2 * rounds * turn_ns(facts.profile, facts.ranks_per_cpu);
     const cost::NodeModel node = known_node(facts);
     const Link link = host_link(facts);
-    const Rank acting = static_cast<Rank>(floor_power_of_two(node.cores_per_socket));
-    const unsigned folds = acting < static_cast<Rank>(node.cores_per_socket) ? 1 : 0;
+    const auto acting = static_cast<Rank>(floor_power_of_two(node.cores_min));
     // A rank beyond the power of two hands in, and fetches the result.
-    const unsigned near_steps = tree_depth(acting, 2) + 2 * folds;
+    const Rank block = (static_cast<Rank>(node.cores_per_socket) + acting - 1) / acting;
+    const bool folds = block > 1;
+    const unsigned near_steps = tree_depth(acting, 2) + (folds ? 2 : 0);
     const unsigned steps = near_steps + tree_depth(static_cast<Rank>(node.sockets), 2);
     const double rounds_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
-        const auto step_ns = [&](unsigned step, const Link& signals, const cost::MemoryLevel& level,
-                                 double readers) {
+        const auto step_ns = [&](unsigned step, const Link& signals, double read_ns,
+                                 Rank operands) {
             // Vectors pass through the caches in the first step and the last.
             const std::uint64_t own_bytes =
                 (step == 0 ? request.bytes : bytes) + (step + 1 == steps ? request.bytes : bytes);
-            return signals.message_ns(0) +
-                   read_and_combine_ns(facts, price::read_ns(level, readers, bytes), 2, bytes,
-                                       own_bytes);
+            return signals.message_ns(0) + read_and_combine_ns(facts, read_ns,
+                                                               static_cast<unsigned>(operands),
+                                                               bytes, own_bytes);
         };
+        const Link near = link.within_group();
+        const double near_ns = price::read_ns(node.within, 1, bytes);
         double ns = turns_ns;
         for (unsigned step = 0; step < steps; ++step) {
-            ns += step < near_steps ? step_ns(step, link.within_group(), node.within, 1)
-                                    : step_ns(step, link, node.between, acting);
+            ns += step >= near_steps
+                      ? step_ns(step, link, price::read_ns(node.between, acting, bytes), 2)
+                  : folds && step == 0 ? step_ns(step, near, (block - 1) * near_ns, block)
+                  : folds && step == 1
+                      ? step_ns(step, near, price::read_ns(node.within, block - 1, bytes), 2)
+                      : step_ns(step, near, near_ns, 2);
         }
         return ns;
     });

@@ -28,33 +28,43 @@ Segments segments_of(const Facts& facts, const graph::Request& request) {
                         kPlaces);
 }
 
+/// Returns the time in which a rank copies the other tiles of its socket. In a socket larger than
+/// the smallest, ranks without a tile read tiles that others read as well.
+double read_tiles_ns(const Facts& facts, const Tiles& tiles) {
+    const cost::NodeModel node = known_node(facts);
+    const auto cores = static_cast<Rank>(node.cores_per_socket);
+    const double readers = cores / static_cast<double>(node.cores_min);
+    return node.cores_min == node.cores_per_socket
+               ? read_socket_ns(facts, tiles.bytes) * tiles.count / cores
+               : tiles.count * price::read_ns(node.within, readers, tiles.bytes);
+}
+
 double cost_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
     const Segments segments = segments_of(facts, request);
-    const auto cores = static_cast<Rank>(node.cores_per_socket);
     const unsigned levels = tree_depth(static_cast<Rank>(node.sockets), kRadix);
     const auto segment_ns = [&](std::uint64_t bytes) {
-        const Tiles tiles = tiles_of(bytes, cores, request.element_bytes);
+        const Tiles tiles =
+            tiles_of(bytes, static_cast<Rank>(node.cores_min), request.element_bytes);
         // All ranks of a socket read over its link, up and down.
         const double over_ns = price::read_ns(node.between, tiles.count, tiles.bytes);
         return 2 * socket_barrier_ns(facts) + 2 * climb_turns_ns(facts, kRadix) +
-               read_and_combine_ns(facts, read_socket_ns(facts, tiles.bytes),
-                                   static_cast<unsigned>(cores), tiles.bytes,
-                                   request.bytes + tiles.bytes) +
+               read_and_combine_ns(facts, read_socket_ns(facts, tiles.bytes), node.cores_per_socket,
+                                   tiles.bytes, request.bytes + tiles.bytes) +
                levels * (read_and_combine_ns(facts, over_ns, 2, tiles.bytes, 2 * tiles.bytes) +
                          over_ns) +
-               read_socket_ns(facts, tiles.bytes) * tiles.count / cores;
+               read_tiles_ns(facts, tiles);
     };
     const double span_ns = publish_ns(facts, request.bytes) +
-                           publish_ns(facts, request.bytes / node.cores_per_socket) +
-                           barrier_ns(facts) + for_segments_ns(segments, segment_ns);
-    return oversubscribed_ns(facts, host_link(facts), 2 * request.bytes, span_ns,
-                             [&](const Work& work) {
-                                 // Partial tiles go up and down trees over the sockets.
-                                 const std::uint64_t tile = request.bytes / node.cores_per_socket;
-                                 return tiled_work_ns(work, request.rank_count, request.bytes) +
-                                        2 * (work.read_ns(tile) + work.publish_ns(tile));
-                             });
+                           publish_ns(facts, request.bytes / node.cores_min) + barrier_ns(facts) +
+                           for_segments_ns(segments, segment_ns);
+    return oversubscribed_ns(
+        facts, host_link(facts), 2 * request.bytes, span_ns, [&](const Work& work) {
+            // Partial tiles go up and down trees over the sockets.
+            const std::uint64_t tile = request.bytes * node.sockets / node.cores;
+            return tiled_work_ns(work, request.rank_count, request.bytes) +
+                   2 * (work.read_ns(tile) + work.publish_ns(tile));
+        });
 }
 
 /// One rank's part, one segment after the other. Where sockets differ in size, as many ranks of

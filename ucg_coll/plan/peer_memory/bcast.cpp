@@ -34,14 +34,16 @@ double oversubscribed_stages_ns(const Facts& facts, const graph::Request& reques
 }
 
 double one_stage_ns(const Facts& facts, const graph::Request& request) {
-    const double read_ns = cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
+    const double read_ns =
+        cost::one_stage_broadcast_ns(known_node(facts, request.root), request.bytes);
     return oversubscribed_stages_ns(facts, request,
                                     read_once_ns(facts, segments_of(facts, request), read_ns), 1);
 }
 
 double two_stage_ns(const Facts& facts, const graph::Request& request) {
     const cost::NodeModel& node = facts.shared.node;
-    const double span_ns = read_twice_ns(facts, segments_of(facts, request));
+    const double span_ns =
+        read_twice_ns(facts, known_node(facts, request.root), segments_of(facts, request));
     return oversubscribed_stages_ns(facts, request, span_ns, node.sockets);
 }
 

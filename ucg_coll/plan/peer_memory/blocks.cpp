@@ -145,7 +145,7 @@ double gather_ns(const Facts& facts, const graph::Request& request) {
     const double segments_ns = for_segments_ns(segments, [&](std::uint64_t bytes) {
         const double landing_ns =
             static_cast<double>(others(request) * bytes) * landing_per_byte_ns(facts, request);
-        return std::max(read_others_ns(facts, Readers::one, bytes), landing_ns) +
+        return std::max(root_reads_others_ns(facts, request.root, bytes), landing_ns) +
                2 * static_cast<double>(others(request)) * link.take_overhead_ns();
     });
     // The others publish while the root copies its own block, and segments while it reads others.
@@ -208,7 +208,7 @@ double scatter_ns(const Facts& facts, const graph::Request& request) {
     const double read_ns =
         barrier_there_and_back_once_ns(link, request.rank_count,
                                        barrier_tree_radix(link, request.rank_count)) +
-        cost::one_stage_broadcast_ns(known_node(facts), request.bytes);
+        cost::one_stage_broadcast_ns(known_node(facts, request.root), request.bytes);
     return publish_all_ns(facts, all_bytes(request), all_bytes(request)) +
            oversubscribed_ns(facts, host_link(facts), 2 * all_bytes(request), read_ns,
                              [&](const Work& work) {

@@ -77,19 +77,51 @@ cost::NodeModel known_node(const Facts& facts) {
     return node;
 }
 
+cost::NodeModel known_node(const Facts& facts, Rank root) {
+    cost::NodeModel node = known_node(facts);
+    if (node.cores_min < node.cores_per_socket) {
+        const topo::Placement& placement = facts.placement;
+        node.cores_of_root = 1;
+        for (Rank rank = 0; rank < placement.rank_count(); ++rank) {
+            const bool near = placement.distance(root, rank) < placement.widest_on_host();
+            node.cores_of_root += near && rank != root ? 1 : 0;
+        }
+    }
+    return node;
+}
+
+namespace {
+
+/// Returns near_ns for each other rank of a socket of `size` ranks, and far_ns for each rank of the
+/// other sockets.
+double to_others(const cost::NodeModel& node, unsigned size, double near_ns, double far_ns) {
+    return (size - 1) * near_ns + (node.cores - size) * far_ns;
+}
+
+double alone_ns(const cost::NodeModel& node, unsigned size, std::uint64_t bytes) {
+    return to_others(node, size, price::read_ns(node.within, 1, bytes),
+                     node.cores > size ? price::read_ns(node.between, 1, bytes) : 0);
+}
+
+} // namespace
+
+double root_reads_others_ns(const Facts& facts, Rank root, std::uint64_t bytes) {
+    const cost::NodeModel node = known_node(facts, root);
+    return alone_ns(node, node.cores_of_root, bytes);
+}
+
 double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes, double part) {
     const cost::NodeModel node = known_node(facts);
-    const double near = node.cores_per_socket;
-    const double far = node.cores() - near;
-    const double alone_ns = (near - 1) * price::read_ns(node.within, 1, bytes) +
-                            (far > 0 ? far * price::read_ns(node.between, 1, bytes) : 0);
-    if (readers == Readers::one || far == 0) {
-        return alone_ns;
-    }
-    const double latencies_ns = (near - 1) * node.within.latency_ns + far * node.between.latency_ns;
-    const double link_ns = part * (readers == Readers::in_turn ? far : near) * near *
-                           node.between.contended_per_byte_ns * static_cast<double>(bytes);
-    return std::max(alone_ns, latencies_ns + link_ns);
+    const auto from_socket_ns = [&](unsigned size) {
+        const unsigned owners =
+            readers == Readers::in_turn ? node.cores - size : node.far_readers(size);
+        const double link_ns =
+            part * size * owners * node.between.contended_per_byte_ns * static_cast<double>(bytes);
+        return std::max(alone_ns(node, size, bytes),
+                        to_others(node, size, node.within.latency_ns, node.between.latency_ns) +
+                            link_ns);
+    };
+    return std::max(from_socket_ns(node.cores_min), from_socket_ns(node.cores_per_socket));
 }
 
 double read_socket_ns(const Facts& facts, std::uint64_t bytes) {

@@ -58,17 +58,22 @@ double barriers_work_ns(const Facts& facts, std::uint64_t count);
 
 /// Returns the node as a rank sees it that knows that the data is there: its reads take no signal.
 cost::NodeModel known_node(const Facts& facts);
-/// Which ranks read at the same time.
+/// Like known_node(), for a root that is not the host's first rank. REQUIRES: there is one host.
+cost::NodeModel known_node(const Facts& facts, Rank root);
+/// Returns the time in which the root alone reads `bytes` of each other rank, which it knows to be
+/// there. REQUIRES: there is one host.
+double root_reads_others_ns(const Facts& facts, Rank root, std::uint64_t bytes);
+/// How all ranks of a host read at the same time.
 enum class Readers : std::uint8_t {
-    one,     ///< One rank.
-    in_turn, ///< All ranks of the host, each reading one peer after the other; the ranks of a
-             ///< socket come to those of another socket at the same time.
-    at_once, ///< All ranks of the host, each reading all peers in one pass.
+    in_turn, ///< Each reads one peer after the other; the ranks of a socket come to those of
+             ///< another socket at the same time.
+    at_once, ///< Each reads all peers in one pass.
 };
-/// Returns the time in which a rank reads `bytes` of each other rank of its host: in one pass, or
-/// one after the other, so that each of them has one reader at a time. The ranks of a socket share
-/// the links to the other sockets. The rank knows that the bytes are there. `part` is the share of
-/// all ranks that read.
+/// Returns the time in which each rank reads `bytes` of each other rank of its host: in one pass,
+/// or one after the other, so that each of them has one reader at a time. The ranks of a socket
+/// share the links to the other sockets; those of the smallest read most over links, and those of
+/// the largest have most to share them with. Ranks know that the bytes are there. `part` is the
+/// share of all ranks that read.
 double read_others_ns(const Facts& facts, Readers readers, std::uint64_t bytes, double part = 1);
 /// Returns the time in which a rank reads `bytes` of each other rank of its socket.
 double read_socket_ns(const Facts& facts, std::uint64_t bytes);

@@ -52,8 +52,8 @@ double tiled_ns(const Facts& facts, const graph::Request& request) {
     const Link link = host_link(facts);
     const auto segment_ns = [&](std::uint64_t bytes) {
         const Tiles tiles = tiles_of(bytes, request.rank_count, request.element_bytes);
-        const double read_ns =
-            read_others_ns(facts, Readers::one, tiles.bytes) * tiles.count / request.rank_count;
+        const double read_ns = root_reads_others_ns(facts, request.root, tiles.bytes) *
+                               tiles.count / request.rank_count;
         const double combine_ns =
             combine_tile_ns(facts, tiles, operands, request.bytes + tiles.bytes);
         // A rank that has no tile to combine tells the root at once.

@@ -181,9 +181,8 @@ double read_once_ns(const Facts& facts, const Segments& segments, double read_ns
                           down_and_up_ns(link, facts.placement.ranks_per_host_max()));
 }
 
-double read_twice_ns(const Facts& facts, const Segments& segments) {
+double read_twice_ns(const Facts& facts, const cost::NodeModel& node, const Segments& segments) {
     const Link link = host_link(facts);
-    const cost::NodeModel node = known_node(facts);
     const std::uint64_t bytes = segments.total_bytes;
     const Link across(facts, facts.placement.widest_on_host());
     const double signals_ns =
@@ -203,10 +202,10 @@ bool read_in_two_stages(const Facts& facts, std::uint64_t bytes) {
 
 double read_by_segments_ns(const Facts& facts, const Segments& segments) {
     const std::uint64_t bytes = segments.total_bytes;
+    const cost::NodeModel node = known_node(facts);
     return read_in_two_stages(facts, bytes)
-               ? read_twice_ns(facts, segments)
-               : read_once_ns(facts, segments,
-                              cost::one_stage_broadcast_ns(known_node(facts), bytes));
+               ? read_twice_ns(facts, node, segments)
+               : read_once_ns(facts, segments, cost::one_stage_broadcast_ns(node, bytes));
 }
 
 double read_segment_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes) {

@@ -100,8 +100,8 @@ double read_by_segments_ns(const Facts& facts, const Segments& segments);
 /// Returns the time of read_by_segments() in one stage, in which each rank reads for `read_ns` in
 /// all.
 double read_once_ns(const Facts& facts, const Segments& segments, double read_ns);
-/// Returns the time of read_by_segments() in two stages.
-double read_twice_ns(const Facts& facts, const Segments& segments);
+/// Returns the time of read_by_segments() in two stages on `node`, which is a known_node().
+double read_twice_ns(const Facts& facts, const cost::NodeModel& node, const Segments& segments);
 /// Returns the time of one segment, of `bytes`, of vectors of `vector_bytes`: ranks are told of it
 /// down a tree, and read it in one stage or two.
 double read_segment_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t vector_bytes);

@@ -105,12 +105,13 @@ TEST_CASE("plan: the last host may have fewer ranks than the others", "[plan][co
 TEST_CASE("plan: a chain crosses the network once for each further host", "[plan][cost][hosts]") {
     const auto mean_of = [](const topo::Placement& placement) {
         const Facts facts = facts_of(placement);
-        return flat_link(facts, Traffic::sparse).along_ns(1, 49, [](const Link& link) {
-            return link.is_across_hosts() ? 1.0 : 0.0;
-        });
+        const auto crossed = [](const Link& link) { return link.is_across_hosts() ? 1.0 : 0.0; };
+        return flat_link(facts, Traffic::sparse).along_ns(1, placement.rank_count(), crossed);
     };
     CHECK(mean_of(on_hosts({1, 16, 16, 16})) == Approx(3.0 / 48));
     CHECK(mean_of(on_hosts({16, 1, 32})) == Approx(2.0 / 48));
+    CHECK(mean_of(on_hosts({31, 1})) == Approx(1.0 / 31));
+    CHECK(mean_of(on_hosts({16, 16, 5})) == Approx(2.0 / 36));
     CHECK(mean_of(round_robin(7, 7)) == 1.0);
 }
 
@@ -140,7 +141,71 @@ TEST_CASE("plan: a root pays for the ranks that are not on its host", "[plan][co
         CAPTURE(graph::name(collective));
         const double far_ns = price_ns(head, case_of(head, collective, 1 << 18, 0), "linear");
         CHECK(far_ns > 2 * price_ns(head, case_of(head, collective, 1 << 18, 1), "linear"));
+        const topo::Placement tail = on_hosts({64, 1});
+        CHECK(price_ns(tail, case_of(tail, collective, 1 << 18, 64), "linear") ==
+              Approx(far_ns).epsilon(0.02));
     }
+}
+
+TEST_CASE("plan: what ranks pay that have fewest others near does not depend on their order",
+          "[plan][cost][hosts]") {
+    const topo::Placement last = on_hosts({31, 1});
+    const topo::Placement first = on_hosts({1, 31});
+    const auto check = [&](Collective collective, std::string_view row, std::uint64_t bytes) {
+        CAPTURE(graph::name(collective), row, bytes);
+        const double ns = price_ns(first, case_of(first, collective, bytes), row);
+        CHECK(price_ns(last, case_of(last, collective, bytes), row) == Approx(ns));
+        // The rank that is alone sends 31 messages.
+        const Link link(facts_of(first), topo::Distance::network);
+        CHECK(ns > 31 * link.gap_ns(bytes));
+        CHECK(ns < 2 * 31 * link.message_ns(bytes));
+    };
+    for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{16} << 10}) {
+        check(Collective::alltoall, "pairwise", bytes);
+        check(Collective::alltoall, "linear", bytes);
+        check(Collective::reduce_scatter_block, "pairwise", bytes);
+    }
+}
+
+TEST_CASE("plan: no more messages of a round leave a host than there are ranks elsewhere",
+          "[plan][cost][hosts]") {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    for (const std::vector<Rank>& hosts : {std::vector<Rank>{31, 1}, std::vector<Rank>{1, 31}}) {
+        const topo::Placement placement = on_hosts(hosts);
+        CAPTURE(hosts.front());
+        // No round takes longer than a message by itself.
+        const double message_ns =
+            Link(facts_of(placement), topo::Distance::network).in_exchanges().message_ns(kBytes);
+        const Case sample = case_of(placement, Collective::allreduce, kBytes);
+        CHECK(price_ns(placement, sample, "recursive_doubling") < 2 * 5 * message_ns);
+        CHECK(price_ns(placement, sample, "rabenseifner") < 2 * 2 * message_ns);
+    }
+}
+
+TEST_CASE("plan: exchanges of a number of ranks that is folded cross hosts where it does",
+          "[plan][cost][hosts]") {
+    // Of 24 ranks, 1, 3, ... 15 act, which are on two hosts, and 16, 17, ... 23.
+    const topo::Placement three = topo::Placement::regular(3, 8);
+    const Facts facts = facts_of(three);
+    const Link link = flat_link(facts, Traffic::dense);
+    CHECK_FALSE(link.of_pairs().is_across_hosts());
+    CHECK_FALSE(link.exchanged(2).is_across_hosts());
+    CHECK(link.exchanged(4).at_a_time() == 4);
+    CHECK(link.exchanged(8).at_a_time() == 8);
+}
+
+TEST_CASE("plan: exchanges know sockets, in whichever order ranks are", "[plan][cost][hosts]") {
+    std::vector<topo::Place> dealt;
+    for (std::uint32_t rank = 0; rank < 16; ++rank) {
+        dealt.push_back(
+            {.host = 0, .package = rank % 2, .numa = rank % 2, .cache = rank % 2, .core = rank});
+    }
+    const topo::Placement placement(dealt);
+    const Facts facts = facts_of(placement);
+    const Link link = host_link(facts);
+    CHECK(link.exchanged(1).message_ns(8) == link.message_ns(8));
+    CHECK(link.exchanged(2).message_ns(8) < link.message_ns(8));
+    CHECK(link.exchanged(8).message_ns(8) < link.message_ns(8));
 }
 
 TEST_CASE("plan: two-level blocks are priced by what each host has", "[plan][cost][hosts]") {
