@@ -37,11 +37,12 @@ class GuidelinesCommand final : public Command {
             ->type_name("NUMBER");
         profile_.add_option(app_);
         add_format_option(app_, format_, {Format::text, Format::json});
-        app_.footer("Prints violations, the worst first, for eleven placements of 2 to 1024 ranks. "
-                    "Exit status 1 if there are any, as there are by the built-in costs.\n"
-                    "Examples:\n"
-                    "  ucg_plan guidelines\n"
-                    "  ucg_plan guidelines --bytes 16k,32k,64k --tolerance 20");
+        app_.footer(
+            "Prints violations, the worst first, for fourteen placements of 2 to 1024 ranks. "
+            "Exit status 1 if there are any, as there are by the built-in costs.\n"
+            "Examples:\n"
+            "  ucg_plan guidelines\n"
+            "  ucg_plan guidelines --bytes 16k,32k,64k --tolerance 20");
     }
 
     Status run() const override {

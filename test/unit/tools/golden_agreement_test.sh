@@ -8,6 +8,7 @@ tool=$1
 file=$2/deviations.txt
 found=$(
     "$tool" agreement --deviations --placement '1 host' &&
+        "$tool" agreement --deviations --placement '2 hosts' &&
         "$tool" agreement --deviations --placement '4 hosts' &&
         "$tool" agreement --deviations --placement '16 hosts'
 ) || exit 1

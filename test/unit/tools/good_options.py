@@ -229,7 +229,7 @@ COMMANDS = {
     "ucg_plan guidelines": {"base": "--bytes 8,64", "status": {0, 1}, "options": {
         **PROFILE,
         "--bytes": ["| --bytes 8"],
-        "--tolerance": ["| --tolerance 500 => ^322 of 322 guidelines hold"],
+        "--tolerance": ["| --tolerance 500 => ^400 of 400 guidelines hold"],
         "--profile": ["| --profile costs.toml"],
         "--network": ["--flag-slots 0 --tolerance 0 | --network tcp",
                       "--flag-slots 0 --tolerance 0 | --network one_kernel"],

@@ -74,8 +74,8 @@ expect 0 '^network.median: alpha-p .*, not measured$' \
 expect 0 '"prices": "network.minimum: alpha-p ' \
     search --collective allreduce --ranks 12 --bytes 8 --model network.minimum --format json
 # One length has nothing to be monotone with.
-expect 0 '^286 of 286 guidelines hold$' guidelines --bytes 1k --tolerance 1000
-expect 0 '"checked": 286' guidelines --bytes 1k --tolerance 1000 --format json
+expect 0 '^364 of 364 guidelines hold$' guidelines --bytes 1k --tolerance 1000
+expect 0 '"checked": 364' guidelines --bytes 1k --tolerance 1000 --format json
 expect 2 'tolerance' guidelines --tolerance -1
 expect 0 '"chosen": "' explain --collective barrier --ranks 6 --format json
 expect 0 '4 ranks on 2 hosts' explain --collective barrier --placement - <<END
