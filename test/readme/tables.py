@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the tables of settings on the front page with what the programs have.
+"""Compares the tables on the front page with what the programs print: settings and measurements.
 
 usage: tables.py ROOT BUILD
 """
 
+import itertools
 import json
 import os
 import re
@@ -37,6 +38,17 @@ def differences(what, page, program):
             + [f"{what} {name} is on the front page alone" for name in sorted(page - program)])
 
 
+def measured(root, page):
+    """Where the front page's table of measurements is not what perf/summary --brief prints. The
+    page of perf/measured has the command."""
+    with open(os.path.join(root, "perf/measured/README.md"), encoding="utf-8") as file:
+        command = re.search(r"^    (perf/summary .+)$", file.read(), re.MULTILINE)[1]
+    printed = output(["bash", "-c", f"cd '{root}' && {command} --brief"]).splitlines()
+    table = page[page.index(printed[0]):].split("\n\n")[0].splitlines()
+    return [f"measured: expected '{want}', found '{got}'"
+            for want, got in itertools.zip_longest(printed, table) if want != got]
+
+
 def main():
     root, build = sys.argv[1:]
     with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
@@ -64,6 +76,7 @@ def main():
     told = set().union(*(expand(name, values) for name in rows(page, "MCA parameter")))
     problems += differences("MCA parameter", told, parameters)
     print(f"{len(variables)} variables, {len(parameters)} MCA parameters")
+    problems += measured(root, page)
     print("\n".join(problems))
     return 1 if problems or not parameters else 0
 

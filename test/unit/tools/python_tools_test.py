@@ -172,6 +172,25 @@ class Options(Case):
         self.is_told(run(SUMMARY), 2, "FILE")
         self.is_told(run(SUMMARY, "--foo", "x"), 2, "--foo")
 
+    def test_brief_summary(self):
+        def table(name, processor, ranks, ratios):
+            return self.file(name, "\n".join([
+                f"# Some CPU ({processor}), 2026-01-02, commit abc1234",
+                f"# before: load 0 0 0; 3 turns of tuned, ucg; {ranks} ranks, b2b",
+                "collective bytes state tuned us ucg us best ucg/best pairs",
+                *(f"bcast {size} near {rounds} 1.0 1.0 tuned {ratio} {ratio} +- 4%"
+                  for size, rounds, ratio in ratios)]))
+
+        done = run(SUMMARY, "--brief", table("a.dat", "One", 2, [(8, 3, 0.5), (16, 2, 9.0)]),
+                   table("b.dat", "One; cores far", 2, [(8, 3, 0.5), (16, 3, 2.0)]),
+                   table("c.dat", "One", 4, [(8, 3, 0.25)]), table("d.dat", "Two", 2, [(8, 3, 1)]))
+        # The second table has the mean of 0.5 and 2, the first also counts its cell of few rounds.
+        self.assertEqual(done.stdout.splitlines()[2:],
+                         ["| Some CPU (One) | 2, 4, back to back | 0.25 to 2.12 | "
+                          "bcast of 16 B 2.00 | 1 of 4 |",
+                          "| Some CPU (Two) | 2, back to back | 1.00 | bcast of 8 B 1.00 | "
+                          "0 of 1 |"], done.stderr)
+
     def test_summary_of_runs_that_failed(self):
         lines = ["# Some CPU, 2026-01-02, commit abc1234",
                  "# before: load 0 0 0; 3 turns of tuned, ucg; 2 ranks, b2b",
