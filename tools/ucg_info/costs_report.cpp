@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "topo/topo.hpp"
-#include "ucg_coll/cost/profile_origin.hpp"
 #include "ucg_coll/transport/shm/shm.hpp"
 
 namespace ucg::tools {
@@ -18,7 +17,7 @@ std::string length(std::uint64_t bytes) {
 } // namespace
 
 CostsReport::CostsReport(const capi::Config& config)
-    : processor_(cost::processor_text(topo::this_processor())),
+    : processor_(capi::processor_file_name()),
       built_in_(fmt::format("built in: {}", capi::builtin_costs_here().name)) {
     const Result<capi::LoadedProfile> profile = capi::load_profile(config.profile());
     if (!profile.ok()) {

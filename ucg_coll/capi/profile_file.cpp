@@ -37,13 +37,10 @@ std::vector<std::string> system_folders() {
     return folders;
 }
 
-/// Returns where in a folder of the system the profile of this kind of processor is: its name is
-/// that of cost::processor_text(), "AuthenticAMD-family-25-model-17.toml". Empty if the processor
-/// is not known.
+/// Returns where in a folder of the system the profile of this kind of processor is. Empty if the
+/// processor is not known.
 std::string for_this_processor() {
-    std::string name = cost::processor_text(topo::this_processor());
-    std::replace_if(
-        name.begin(), name.end(), [](char letter) { return letter == ' ' || letter == '/'; }, '-');
+    const std::string name = processor_file_name();
     return name.empty() ? "" : "/ucg/profiles/" + name + ".toml";
 }
 
@@ -175,6 +172,13 @@ std::string tune_advice(const LoadedProfile& loaded) {
                        "this machine, once, in some {} s: algorithms, and how ranks of a host "
                        "copy, are then chosen by what its caches, kernel and waits take",
                        builtin_costs_here().name, kTuneSeconds);
+}
+
+std::string processor_file_name() {
+    std::string name = cost::processor_text(topo::this_processor());
+    std::replace_if(
+        name.begin(), name.end(), [](char letter) { return letter == ' ' || letter == '/'; }, '-');
+    return name;
 }
 
 std::string default_profile_path() {

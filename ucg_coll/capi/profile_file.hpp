@@ -48,6 +48,10 @@ std::string tune_advice(const LoadedProfile& loaded);
 /// is not either.
 std::string default_profile_path();
 
+/// Returns PROCESSOR below: cost::processor_text() of this processor as part of a file's name, such
+/// as "AuthenticAMD-family-25-model-17"; empty if the processor is not known.
+std::string processor_file_name();
+
 /// Returns the path of the profile for all users of machines with this kind of processor:
 /// ucg/profiles/PROCESSOR.toml in the first folder of $XDG_CONFIG_DIRS (/etc/xdg where that is not
 /// set), or ucg/profile.toml there if the processor is not known. Empty if no folder is absolute.

@@ -34,6 +34,10 @@ expect 0 '^  advice +costs are built in .*`ucg_tune memory` .* s: '
 expect 0 '"advice": "costs are built in' -c --format json
 expect 0 "^    looked for +$home/.config/ucg/profile.toml: not there$" -c
 expect 0 "^ +$home/system/ucg/profile.toml: not there$" -c
+# Whoever makes the file of this processor names it by what is printed.
+processor=$("$tool" -c | sed -n 's/^  processor  *//p')
+[ "$processor" = unknown ] ||
+    expect 0 "^ +$home/system/ucg/profiles/$processor.toml: not there$" -c
 mkdir -p "$home/system/ucg/profiles" "$home/.config/ucg/profile.toml"
 expect 0 "^    looked for +$home/.config/ucg/profile.toml: not usable$" -c
 profile=$("$tool" -c | sed -n 's/^ *\(.*\.toml\): not there$/\1/p' | head -n 1)
