@@ -278,7 +278,23 @@ void QuestionOptions::check_blocks(Rank ranks) const {
     }
 }
 
+void QuestionOptions::check_uses() const {
+    if (!has_collective()) { // Each collective takes what it has.
+        return;
+    }
+    const Collective collective = question_.collective;
+    if (root_->count() > 0 && !graph::rooted(collective)) {
+        throw CLI::ValidationError("--root",
+                                   fmt::format("{} has no root", graph::name(collective)));
+    }
+    if (ordered_ && !graph::reduces(collective)) {
+        throw CLI::ValidationError("--non-commutative",
+                                   fmt::format("{} has no operator", graph::name(collective)));
+    }
+}
+
 void QuestionOptions::check() const {
+    check_uses();
     if (std::int64_t{hosts_count_} * ranks_per_host_count_ > std::int64_t{kRanksMax}) {
         throw CLI::ValidationError(
             "--hosts", fmt::format("expected at most {} ranks in all, found {} times {}", kRanksMax,

@@ -95,6 +95,8 @@ class QuestionOptions {
 
   private:
     Rank rank_count() const; // 0: as many as the placement file has.
+    /// Refuses options that mean nothing to the collective.
+    void check_uses() const;
     void check_blocks(Rank ranks) const;
 
     Question question_;

@@ -212,7 +212,7 @@ COMMANDS = {
         **{name: trials for name, trials in QUESTION.items() if name != "--topology"}, **PRICES,
         "--collective": ["| --collective allreduce => a4"],
         "--blocks": ["elsewhere: ucg_plan show; the only collective here has none"],
-        "--root": ["| --root 2 => a4"],
+        "--root": ["elsewhere: ucg_plan show; the only collective here has none"],
         "--unbound": ["| --unbound => schedules"],
         # Only messages are priced.
         "--nonblocking": ["| --nonblocking => a4"],

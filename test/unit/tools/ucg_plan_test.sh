@@ -149,6 +149,13 @@ expect 2 'collective or --file' verify
 expect 2 'expected a rank in 0 .. 2, found 3' show --collective bcast --ranks 3 --root 3
 expect 2 'expected 3 lengths, one per rank, found 2' \
     show --collective allgatherv --ranks 3 --blocks 1,2
+expect 2 '--root: allreduce has no root' show --collective allreduce --ranks 2 --root 1
+expect 2 '--root: allreduce has no root' search --collective allreduce --ranks 2 --root 0
+expect 2 '--root: barrier has no root' \
+    explain --collective barrier --placement "$directory/none" --root 0
+expect 2 '--non-commutative: bcast has no operator' \
+    show --collective bcast --ranks 2 --non-commutative
+expect 0 ' eligible' list --ranks 2 --root 1 --non-commutative
 expect 2 'bcast has one length' show --collective bcast --ranks 2 --blocks 1,2
 expect 2 '5 ranks are not 2 hosts with 2 each' \
     show --collective bcast --ranks 5 --hosts 2 --ranks-per-host 2
