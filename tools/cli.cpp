@@ -103,9 +103,20 @@ std::string proposals(const CLI::App& app) {
     return lines;
 }
 
-// Returns CLI11's message, made printable, since it may quote file names, and proposals.
+/// Returns the program with the subcommand that was given, such as "ucg_plan explain".
+std::string command_of(const CLI::App& app) {
+    std::string command = app.get_name();
+    for (const CLI::App* part : app.get_subcommands()) {
+        command += part->get_name().empty() ? "" : " " + part->get_name();
+    }
+    return command;
+}
+
+/// Returns CLI11's message behind the name of the command, with proposals. It is made printable,
+/// since it may quote file names.
 std::string usage_message(const CLI::App* app, const CLI::Error& error) {
-    return printable(CLI::FailureMessage::simple(app, error) + proposals(*app));
+    return printable(fmt::format("{}: {}\n{}Run with --help for more information.\n",
+                                 command_of(*app), error.what(), proposals(*app)));
 }
 
 CLI::Validator validator(std::function<std::string(std::string&)> read) {

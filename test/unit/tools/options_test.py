@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Every numeric option of every ucg_* tool refuses a value that is no number in its range. For
-every option with one letter missing the tool names the right option, whatever else is missing. The
+every option with one letter missing the tool names the right option, whatever else is missing. Each
+message begins with the command, and ends with where there is help, behind every proposal. The
 options are those that --help shows, so a new one cannot be forgotten: its type must be known here.
 Arguments: the tools.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -39,7 +41,7 @@ def commands_of(tool):
     """The tool with each of its subcommands; the tool alone if it has none."""
     text = run(tool, "--help").stdout
     found = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.MULTILINE)
-    names = re.findall(r"^  (\w+)", found[1], re.MULTILINE) if found else []
+    names = re.findall(r"^  ([\w-]+)", found[1], re.MULTILINE) if found else []
     return [[tool, name] for name in names] or [[tool]]
 
 
@@ -48,6 +50,13 @@ def options_of(command):
     text = run(*command, "--help").stdout
     return {max(names.split(","), key=len): kind for names, kind in
             re.findall(r"^ +((?:-\w,)?--[\w-]+) ([A-Z]\S*)(?<!:)(?=\s)", text, re.MULTILINE)}
+
+
+def is_framed(command, said):
+    """Whether the message begins with the command's name and ends with where there is help."""
+    lines = said.splitlines()
+    name = " ".join([os.path.basename(command[0]), *command[1:]])
+    return len(lines) > 1 and lines[0].startswith(f"{name}: ") and lines[-1].startswith("Run with")
 
 
 def check(command, option, text, problems):
@@ -61,6 +70,8 @@ def check(command, option, text, problems):
         problems.append(f"{shown}: the message does not name both: {done.stderr.strip()}")
     elif not re.search("expected|ends before|required|not in", done.stderr):
         problems.append(f"{shown}: it does not say what was expected: {done.stderr.strip()}")
+    elif not is_framed(command, done.stderr):
+        problems.append(f"{shown}: no name of the command, or no help: {done.stderr.strip()}")
 
 
 def check_typos(command, problems):
@@ -74,7 +85,8 @@ def check_typos(command, problems):
             continue
         done = run(*command, typed)
         count += 1
-        if done.returncode != 2 or f"'{typed}'; did you mean --" not in done.stderr:
+        if (done.returncode != 2 or f"'{typed}'; did you mean --" not in done.stderr
+                or not is_framed(command, done.stderr)):
             problems.append(f"{' '.join(command)} {typed}: status {done.returncode}, no proposal: "
                             f"{done.stderr.strip()[:200]}")
     return count

@@ -140,6 +140,7 @@ expect 1 'nothing was proved' verify --collective bcast --algorithm two_level --
 expect 2 'A subcommand is required'
 expect 2 "^'allreduce' is a value; did you mean --collective allreduce\?" show allreduce
 expect 2 "^'json' is a value; did you mean --format json\?" explain --collective bcast json
+expect 2 '^ucg_plan: .*: shwo$' shwo
 expect 2 "^There is no 'shwo'; did you mean show\?" shwo
 expect 2 "^There is no '--colective'; did you mean --collective\?" show --colective bcast
 expect 2 'found bcats; did you mean bcast\?' show --collective bcats
@@ -205,7 +206,8 @@ expect 0 '"complete": true' \
     search --collective allreduce --ranks 7 --bytes 8 $paper --format json --every-order
 # shellcheck disable=SC2086
 expect 0 '^--limit was reached' search --collective allreduce --ranks 24 --bytes 8 $paper --limit 9
-expect 2 '^--collective: search: expected allreduce, found bcast' search --collective bcast
+expect 2 '^ucg_plan search: --collective: search: expected allreduce, found bcast' \
+    search --collective bcast
 expect 1 'one rank needs no schedule' search --collective allreduce --ranks 1
 expect 2 'alpha \(for --model postal\) is required' \
     search --collective allreduce --ranks 4 --model postal

@@ -61,9 +61,9 @@ expect 0 '^  peer memory  [0-9]+ bytes read$' run --collective allreduce --ranks
 expect 0 '; copies of shared memory by the profile$' run --collective barrier --ranks 8 \
     --model postal --alpha 1us
 expect 1 '^ucg_sim: --late: there is no rank 8 among 8$' run $eight --late 8=1us
-expect 2 '^--late: expected a rank and how late it is, such as 3=5us; found .3:5us.' \
+expect 2 ': --late: expected a rank and how late it is, such as 3=5us; found .3:5us.' \
     run $eight --late 3:5us
-expect 2 '^--late: expected a time that is not negative with its unit' run $eight --late 3=5
+expect 2 ': --late: expected a time that is not negative with its unit' run $eight --late 3=5
 
 expect 0 '4 ranks on 2 hosts' run --collective barrier --placement - <<END
 rank 0: host 0
@@ -96,7 +96,7 @@ expect 0 '^  completion   1839.6 ns$' run $eight --profile "$profile" --model ne
 expect 0 'network.median: alpha-p 500 ns, alpha-r 100 ns, beta 0.4 ns, measured' \
     run $eight --profile "$profile" --model network.median
 expect 0 'network.median: .*, not measured' run $eight --model network.median
-expect 2 '^--alpha-p: the model network.minimum has no such parameter; it has: none' \
+expect 2 ': --alpha-p: the model network.minimum has no such parameter; it has: none' \
     run $eight --model network.minimum --alpha-p 1us
 
 # Flows of SimGrid: as the model where links are not shared; a link of three senders' carries one
@@ -140,9 +140,9 @@ END
     expect 1 ': no route from host a to b$' run --collective barrier --hosts 2 \
         --ranks-per-host 1 $simgrid
 fi
-expect 2 '^--platform \(for --pricing simgrid\) is required' run $eight --pricing simgrid
-expect 2 '^--platform: is for --pricing simgrid' run $eight --platform x.xml
-expect 2 '^--repetitions: SimGrid simulates once' run $eight $simgrid --repetitions 2
+expect 2 ': --platform \(for --pricing simgrid\) is required' run $eight --pricing simgrid
+expect 2 ': --platform: is for --pricing simgrid' run $eight --platform x.xml
+expect 2 ': --repetitions: SimGrid simulates once' run $eight $simgrid --repetitions 2
 
 cat >"$directory/topology.conf" <<END
 SwitchName=top Switches=s[0-1] LinkSpeed=100mbit
@@ -173,16 +173,16 @@ expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
 expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \
     run --collective barrier --ranks 1000 --format svg
-expect 2 '^--alpha-p: expected a time that is not negative with its unit' \
+expect 2 ': --alpha-p: expected a time that is not negative with its unit' \
     run $eight --model pipelining-postal --alpha-p 400
-expect 2 '^--alpha-r \(for --model pipelining-postal\) is required' \
+expect 2 ': --alpha-r \(for --model pipelining-postal\) is required' \
     run $eight --model pipelining-postal --alpha-p 400ns
-expect 2 '^--gap: the model postal has no such parameter; it has: --alpha, ' \
+expect 2 ': --gap: the model postal has no such parameter; it has: --alpha, ' \
     run $eight --model postal --alpha 1us --gap 1us
-expect 2 "^--placement: expected the beginning of one of 1 host of 2 ranks, .*; found '3 hosts'" \
+expect 2 ": --placement: expected the beginning of one of 1 host of 2 ranks, .*; found '3 hosts'" \
     agreement --placement '3 hosts'
-expect 2 '^--noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
-expect 2 '^--model: expected one of profile, network.minimum, network.median, pipelining-postal' \
+expect 2 ': --noise: expected none, uniform:LOW,HIGH, ' run $eight --noise gauss:1ns
+expect 2 ': --model: expected one of profile, network.minimum, network.median, pipelining-postal' \
     run $eight --model loop
 
 [ "$failures" -eq 0 ]

@@ -282,7 +282,7 @@ expect 1 'found no launcher' network
 expect 2 'from 2 to 256, found .1.' network --processes 1
 expect 2 'expected one of the two' network --processes 2 --bootstrap nowhere:1
 for command in memory 'network --processes 2' 'import-ucx-perftest nowhere.csv'; do
-    expect 2 '^--format: with --output - the profile alone is printed: expected toml, found text' \
+    expect 2 ': --format: with --output - the profile alone is printed: expected toml, found text' \
         $command -o - --format text
 done
 UCX_TLS=tcp UCX_NET_DEVICES=lo
