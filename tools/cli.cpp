@@ -51,28 +51,23 @@ std::vector<std::string_view> split(std::string_view names) {
     return words;
 }
 
-/// Returns the values that a description such as "Output: text, json (default: text)" lists.
-std::vector<std::string_view> listed_values(std::string_view description) {
-    constexpr std::string_view kBegin = ": ", kEnd = " (";
-    const std::size_t begin = description.find(kBegin);
-    if (begin == std::string_view::npos) {
-        return {};
+/// Returns whether `word` is a value of an option that add_choice_option() has added.
+bool offers(CLI::Option& option, const std::string& word) {
+    try {
+        return (*option.get_validator(kChoice))(word).empty();
+    } catch (const CLI::OptionNotFound&) {
+        return false;
     }
-    description.remove_prefix(begin + kBegin.size());
-    return split(description.substr(0, description.find(kEnd)));
 }
 
-/// Returns the first option that lists `word` among its values; empty if none does.
-std::string option_with(const CLI::App& app, std::string_view word) {
-    for (const CLI::Option* option : app.get_options()) {
-        const std::string description = option->get_description();
-        const std::vector<std::string_view> values = listed_values(description);
-        if (std::find(values.begin(), values.end(), word) != values.end()) {
+/// Returns the first option that has `word` among its choices; empty if none has.
+std::string option_with(CLI::App& app, const std::string& word) {
+    for (CLI::Option* option : app.get_options()) {
+        if (offers(*option, word)) {
             return option->get_name();
         }
     }
-    for (const CLI::App* part :
-         app.get_subcommands([](const CLI::App* /*part*/) { return true; })) {
+    for (CLI::App* part : app.get_subcommands([](CLI::App* /*part*/) { return true; })) {
         if (part->get_name().empty() || part->parsed()) {
             if (std::string name = option_with(*part, word); !name.empty()) {
                 return name;
@@ -82,9 +77,18 @@ std::string option_with(const CLI::App& app, std::string_view word) {
     return {};
 }
 
+/// Returns the program with the subcommand that was given, such as "ucg_plan explain".
+std::string command_of(const CLI::App& app) {
+    std::string command = app.get_name();
+    for (const CLI::App* part : app.get_subcommands()) {
+        command += part->get_name().empty() ? "" : " " + part->get_name();
+    }
+    return command;
+}
+
 /// Returns a line for each word that was not understood but is similar to a name that exists, or is
 /// the value of an option that was left out.
-std::string proposals(const CLI::App& app) {
+std::string proposals(CLI::App& app) {
     std::vector<std::string> names;
     add_names(app, names);
     const std::vector<std::string_view> views(names.begin(), names.end());
@@ -103,20 +107,11 @@ std::string proposals(const CLI::App& app) {
     return lines;
 }
 
-/// Returns the program with the subcommand that was given, such as "ucg_plan explain".
-std::string command_of(const CLI::App& app) {
-    std::string command = app.get_name();
-    for (const CLI::App* part : app.get_subcommands()) {
-        command += part->get_name().empty() ? "" : " " + part->get_name();
-    }
-    return command;
-}
-
 /// Returns CLI11's message behind the name of the command, with proposals. It is made printable,
 /// since it may quote file names.
-std::string usage_message(const CLI::App* app, const CLI::Error& error) {
+std::string usage_message(CLI::App& app, const CLI::Error& error) {
     return printable(fmt::format("{}: {}\n{}Run with --help for more information.\n",
-                                 command_of(*app), error.what(), proposals(*app)));
+                                 command_of(app), error.what(), proposals(app)));
 }
 
 CLI::Validator validator(std::function<std::string(std::string&)> read) {
@@ -233,7 +228,9 @@ CLI::Validator real_number(double least, double most) {
 
 int run(CLI::App& app, int argc, const char* const* argv, const std::function<Status()>& body) {
     try {
-        app.failure_message(usage_message);
+        app.failure_message([&app](const CLI::App* /*same*/, const CLI::Error& error) {
+            return usage_message(app, error);
+        });
         app.set_version_flag("--version", fmt::format("{} (UCG) {}", app.get_name(), UCG_VERSION));
         if (argc == 3 && argv[1] == std::string_view("--help-as")) {
             return print_help_as(app, argv[2]);

@@ -2,6 +2,7 @@
 // an exit status.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -26,6 +27,9 @@ enum class Format {
 };
 std::string_view name(Format format);
 
+/// The name of the validator that accepts the values of an option with choices.
+inline constexpr const char* kChoice = "choice";
+
 /// Returns "expected one of A, B; found X", followed by the name most similar to X if there is one.
 /// `names` is separated by commas.
 std::string not_a_choice(std::string_view names, std::string_view found);
@@ -39,19 +43,20 @@ CLI::Option* add_choice_option(CLI::App& app, const std::string& flag, T& value,
     for (const T& choice : choices) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", name(choice));
     }
-    const auto assign = [&value, choices, names, flag](const std::string& text) {
-        for (const T& choice : choices) {
-            if (name(choice) == text) {
-                value = choice;
-                return;
-            }
-        }
-        throw CLI::ValidationError(flag, not_a_choice(names, text));
+    const auto assign = [&value, choices](const std::string& text) {
+        value = *std::find_if(choices.begin(), choices.end(),
+                              [&](const T& choice) { return name(choice) == text; });
+    };
+    const auto refuse = [choices, names](const std::string& text) {
+        const bool is_choice = std::any_of(choices.begin(), choices.end(),
+                                           [&](const T& choice) { return name(choice) == text; });
+        return is_choice ? "" : not_a_choice(names, text);
     };
     return app
         .add_option_function<std::string>(
             flag, assign, fmt::format("{}: {} (default: {})", description, names, name(value)))
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(refuse, "", kChoice);
 }
 
 /// Adds --format with the formats offered, of which the first is the default.

@@ -376,8 +376,11 @@ else
         for bytes in 8 1024 65536 1048576; do echo "$name,$bytes,2,b2b,$seconds,1"; done
     done
 fi"""}
-    BUILT = {"tools/ucg_tune": "", "tools/ucg_info": "", "perf/collbench/collbench": "",
-             "ucg_coll/ompi/mca_coll_ucg.so": ""}
+    BUILT = {"tools/ucg_tune": "", "perf/collbench/collbench": "",
+             "ucg_coll/ompi/mca_coll_ucg.so": "",
+             "tools/ucg_info": """case "$*" in
+"--costs --format json") echo '{"costs": {"advice": "costs are built in"}}' ;;
+esac"""}
 
     def setUp(self):
         super().setUp()
@@ -402,6 +405,7 @@ fi"""}
         self.assertEqual(lines, [f"{what} {kind}" for what in ("lmp", "bench") for kind in kinds])
         self.assertRegex(done.stdout, r"loop time, s: .* +4 \(1-5\) +3 \(2-6\)")
         self.assertRegex(done.stdout, r"bcast 65536 +10 \(7-11\) +9 \(8-12\)")
+        self.assertIn("Your programs, as it is: costs are built in.\n", done.stdout)
 
     def test_every_run_has_to_have_the_same_physics(self):
         self.file("bin/mpirun", "#!/bin/sh\n" + self.STUBS["mpirun"].replace(
