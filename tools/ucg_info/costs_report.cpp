@@ -11,14 +11,24 @@ namespace {
 constexpr double kRanksPerCpu = 2; ///< Any number above one.
 
 std::string length(std::uint64_t bytes) {
-    return bytes == ~std::uint64_t{0} ? "never" : "from " + topo::format_bytes(bytes) + " on";
+    return bytes == ~std::uint64_t{0} ? "never" : topo::format_bytes(bytes);
+}
+
+std::string from(std::uint64_t bytes) {
+    const std::string text = length(bytes);
+    return text == "never" ? text : fmt::format("from {} on", text);
+}
+
+/// Returns a line of the table of lengths; `shared` is the length where ranks share processors.
+std::string row(std::string_view use, const std::string& alone, const std::string& shared,
+                const std::string& origin) {
+    return fmt::format("    {:<40} {:<9} {:<9} {}\n", use, alone, shared, origin);
 }
 
 } // namespace
 
 CostsReport::CostsReport(const capi::Config& config)
-    : processor_(capi::processor_file_name()),
-      built_in_(fmt::format("built in: {}", capi::builtin_costs_here().name)) {
+    : processor_(capi::processor_file_name()), built_in_(capi::builtin_costs_here().name) {
     const Result<capi::LoadedProfile> profile = capi::load_profile(config.profile());
     if (!profile.ok()) {
         status_ = profile.status();
@@ -42,10 +52,6 @@ bool CostsReport::tuned() const {
     return profile_.profile.memory.cache(cost::Cache::l2).measured;
 }
 
-const char* CostsReport::origin(bool measured) const {
-    return measured ? "measured" : built_in_.c_str();
-}
-
 std::string CostsReport::looked_for() const {
     std::string text;
     for (const capi::LookedFor& file : profile_.looked_for) {
@@ -64,9 +70,9 @@ std::string CostsReport::messages() const {
         list += topo::name(static_cast<topo::Distance>(i));
     }
     return measured.empty()
-               ? built_in_
+               ? origin(false)
                : fmt::format("measured ({}){}", measured,
-                             others.empty() ? "" : fmt::format("; {} ({})", built_in_, others));
+                             others.empty() ? "" : fmt::format("; {} ({})", origin(false), others));
 }
 
 std::uint64_t CostsReport::bytes_min(MessageUse use, double ranks_per_cpu) const {
@@ -75,33 +81,36 @@ std::uint64_t CostsReport::bytes_min(MessageUse use, double ranks_per_cpu) const
     return memory.single_copy_bytes_min(use, ranks_per_cpu);
 }
 
-std::string CostsReport::copies() const {
+std::string CostsReport::origins(const std::string& alone, const std::string& shared) {
+    return alone == shared ? alone : fmt::format("{}; shared: {}", alone, shared);
+}
+
+std::string CostsReport::lengths() const {
     const cost::MemoryModel& memory = profile_.profile.memory;
-    return fmt::format(
-        "  single copies  {} ({})\n"
-        "                 {} between cores that share no cache ({})\n"
-        "                 {} in collectives whose messages go one way, {} where receivers "
-        "combine them ({})\n"
-        "                 {} where ranks share processors, {} where receivers combine what comes "
-        "({})\n"
-        "                 {} of buffers that peers map, as with libucg_heap.so ({}), {} "
-        "where ranks share processors; by sender and receiver together {} ({})\n"
-        "  rings          buffers of {} from each rank to each other ({}), {} where ranks share "
-        "processors ({})\n"
-        "  flag slots     a rank is at most {} vectors ahead of those that read them ({}), "
-        "{} where ranks share processors\n",
-        length(copies_.bytes_min), copies_.origin,
-        length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), far_origin_,
-        length(bytes_min(MessageUse::one_way, 1)), length(bytes_min(MessageUse::combined, 1)),
-        one_way_origin_, length(bytes_min(MessageUse::one_way, kRanksPerCpu)),
-        length(bytes_min(MessageUse::combined, kRanksPerCpu)), oversubscribed_origin_,
-        length(memory.copies.mapped_bytes_min), origin(memory.copies.measured),
-        length(memory.mapped_bytes_min(kRanksPerCpu)), length(memory.cooperative.bytes_min),
-        origin(memory.cooperative.measured), topo::format_bytes(memory.copies.ring_bytes),
-        origin(memory.copies.measured), topo::format_bytes(memory.copies.oversubscribed_ring_bytes),
-        origin(memory.copies.oversubscribed_measured),
-        transport::flag_slot_depth(memory.flag_slots.depth), origin(memory.flag_slots.measured),
-        transport::kFlagSlotDepth);
+    const auto by_use = [&](MessageUse use) {
+        return std::pair(length(bytes_min(use, 1)), length(bytes_min(use, kRanksPerCpu)));
+    };
+    const auto [one_way, one_way_shared] = by_use(MessageUse::one_way);
+    const auto [combined, combined_shared] = by_use(MessageUse::combined);
+    const std::string copies = origin(memory.copies.measured);
+    const std::string shared = origin(memory.copies.oversubscribed_measured);
+    return row("from which length on", "alone", "shared", "(where ranks share processors)") +
+           row("single copies, cores share no cache",
+               length(std::min(memory.far_copies.cma_bytes_min, copies_.bytes_min)), "",
+               far_origin_) +
+           row("single copies, messages go one way", one_way, one_way_shared,
+               origins(one_way_origin_, oversubscribed_origin_)) +
+           row("single copies, receivers combine them", combined, combined_shared,
+               origins(one_way_origin_, oversubscribed_origin_)) +
+           row("single copies, peers map the buffers", length(memory.copies.mapped_bytes_min),
+               length(memory.mapped_bytes_min(kRanksPerCpu)), copies) +
+           row("single copies by both ranks together", length(memory.cooperative.bytes_min), "",
+               origin(memory.cooperative.measured)) +
+           row("size of a ring from rank to rank", length(memory.copies.ring_bytes),
+               length(memory.copies.oversubscribed_ring_bytes), origins(copies, shared)) +
+           row("flag slots, vectors ahead of readers",
+               fmt::format("{}", transport::flag_slot_depth(memory.flag_slots.depth)),
+               fmt::format("{}", transport::kFlagSlotDepth), origin(memory.flag_slots.measured));
 }
 
 std::string CostsReport::text() const {
@@ -111,15 +120,18 @@ std::string CostsReport::text() const {
         return head + fmt::format("  not usable: {}\n", status_.message());
     }
     const cost::MemoryModel& memory = profile_.profile.memory;
-    std::string text = fmt::format("{}  profile        {}\n{}"
-                                   "    caches, reductions    {}\n"
-                                   "    waking ranks          {}\n"
-                                   "    kernel's copies       {}\n"
-                                   "    messages              {}\n"
-                                   "{}",
-                                   head, profile_.path.empty() ? "no file" : profile_.path,
-                                   looked_for(), origin(tuned()), origin(memory.wake.measured),
-                                   origin(memory.cma.measured), messages(), copies());
+    std::string text = fmt::format(
+        "{}  built in       {}\n"
+        "  profile        {}\n{}"
+        "    caches, reductions    {}\n"
+        "    waking ranks          {}\n"
+        "    kernel's copies       {}\n"
+        "    messages              {}\n"
+        "  single copies  {} ({})\n"
+        "{}",
+        head, built_in_, profile_.path.empty() ? "no file" : profile_.path, looked_for(),
+        origin(tuned()), origin(memory.wake.measured), origin(memory.cma.measured), messages(),
+        from(copies_.bytes_min), copies_.origin, lengths());
     if (!profile_.complaint.empty()) {
         text += fmt::format("  note           {}\n", profile_.complaint);
     } else if (const std::string advice = capi::tune_advice(profile_); !advice.empty()) {
@@ -155,6 +167,11 @@ nlohmann::ordered_json CostsReport::json() const {
         {"oversubscribed_single_copy_bytes_min", bytes_min(MessageUse::one_way, kRanksPerCpu)},
         {"oversubscribed_combined_single_copy_bytes_min",
          bytes_min(MessageUse::combined, kRanksPerCpu)},
+        {"mapped_single_copy_bytes_min", memory.copies.mapped_bytes_min},
+        {"oversubscribed_mapped_single_copy_bytes_min", memory.mapped_bytes_min(kRanksPerCpu)},
+        {"cooperative_single_copy_bytes_min", memory.cooperative.bytes_min},
+        {"ring_bytes", memory.copies.ring_bytes},
+        {"oversubscribed_ring_bytes", memory.copies.oversubscribed_ring_bytes},
         {"flag_slot_depth", transport::flag_slot_depth(memory.flag_slots.depth)},
         {"complaint", profile_.complaint},
         {"advice", status_.ok() ? capi::tune_advice(profile_) : ""}};

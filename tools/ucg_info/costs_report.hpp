@@ -21,12 +21,15 @@ class CostsReport {
 
   private:
     bool tuned() const;
-    const char* origin(bool measured) const;
+    static const char* origin(bool measured) { return measured ? "measured" : "built in"; }
+    /// Returns the origin of a figure and of the one where ranks share processors.
+    static std::string origins(const std::string& alone, const std::string& shared);
     std::string looked_for() const;
     std::string messages() const;
     /// Returns the length from which on the kernel copies messages of that use.
     std::uint64_t bytes_min(MessageUse use, double ranks_per_cpu) const;
-    std::string copies() const;
+    /// Returns a table of the lengths from which on ways of copying are used.
+    std::string lengths() const;
 
     Status status_;
     capi::LoadedProfile profile_;
@@ -35,7 +38,7 @@ class CostsReport {
     std::string oversubscribed_origin_; ///< The same where ranks share processors.
     std::string one_way_origin_;        ///< The same where messages go one way.
     std::string processor_;
-    std::string built_in_; ///< Which costs are built in, for which processors.
+    std::string built_in_; ///< For which processor the built-in costs are.
 };
 
 } // namespace ucg::tools

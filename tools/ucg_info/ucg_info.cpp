@@ -1,5 +1,5 @@
 // ucg_info: what this build of UCG is and what it finds on this machine.
-#include <chrono>
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -123,7 +123,7 @@ class ShmReport {
         }
     }
 
-    std::string text() const {
+    std::string text(bool with_footprints) const {
         std::string text = "  shm            ";
         if (!reason_.empty()) {
             return text + fmt::format("not possible: {}\n", reason_);
@@ -132,15 +132,14 @@ class ShmReport {
         return text +
                fmt::format("    heap of a process     {}\n"
                            "    serves malloc         {}\n{}"
-                           "    memory that is free   {} of {}\n"
-                           "    for a group           {}\n",
+                           "    memory that is free   {} of {}\n{}",
                            topo::format_bytes(capacity_bytes_),
                            serves_malloc_
                                ? "yes"
                                : "no: libucg_heap.so is not preloaded, or has said why it does not",
                            lacks_huge_pages_ ? kNoHugePages : "",
                            topo::format_bytes(budget_.available), topo::format_bytes(budget_.total),
-                           footprints());
+                           with_footprints ? footprints() : "");
     }
 
     Json json() const {
@@ -152,7 +151,8 @@ class ShmReport {
                 {"heap_serves_malloc", serves_malloc_},
                 {"heap_lacks_huge_pages", lacks_huge_pages_},
                 {"memory_available_bytes", budget_.available},
-                {"memory_total_bytes", budget_.total}};
+                {"memory_total_bytes", budget_.total},
+                {"footprints", footprints_json()}};
     }
 
   private:
@@ -160,28 +160,41 @@ class ShmReport {
         "    huge pages            not in blocks from malloc: "
         "/sys/kernel/mm/transparent_hugepage/shmem_enabled forbids them (`advise` allows them)\n";
 
-    /// Returns what groups of some sizes take from each process's heap.
+    static constexpr std::array<std::uint32_t, 6> kRanks = {2, 16, 64, 128, 256, 1024};
+
+    /// Returns what groups of some sizes take.
     std::string footprints() const {
-        std::string text;
-        for (const std::uint32_t ranks : {2U, 16U, 128U}) {
+        const auto row = [](const auto&... cells) {
+            return fmt::format("    {:<7} {:<11} {:<9} {:<14} {:<12} {:<11} {}\n", cells...);
+        };
+        std::string text =
+            "    memory of a group (more: once each pair of ranks has had messages)\n" +
+            row("ranks", "first rank", "at most", "all of a host", "page tables", "more",
+                "page tables");
+        for (const std::uint32_t ranks : kRanks) {
             const transport::ShmFootprint taken = transport::footprint(ranks, group_);
-            text += fmt::format("{}{} at first, {} at most, of the first of {} ranks",
-                                text.empty() ? "" : "\n                          ",
-                                topo::format_bytes(taken.bytes_at_first),
-                                topo::format_bytes(taken.bytes_at_most), ranks);
-        }
-        for (const std::uint32_t ranks : {64U, 128U, 256U, 1024U}) {
-            const transport::ShmFootprint taken = transport::footprint(ranks, group_);
-            text += fmt::format(
-                "\n                          {} at first, and {} of page tables, of "
-                "all {} ranks of a host together;"
-                "\n                          {} and {} more if each pair of them has "
-                "messages",
-                topo::format_bytes(taken.host_bytes), topo::format_bytes(taken.host_table_bytes),
-                ranks, topo::format_bytes(taken.pairs_bytes),
+            text += row(
+                ranks, topo::format_bytes(taken.bytes_at_first),
+                topo::format_bytes(taken.bytes_at_most), topo::format_bytes(taken.host_bytes),
+                topo::format_bytes(taken.host_table_bytes), topo::format_bytes(taken.pairs_bytes),
                 topo::format_bytes(taken.pairs_table_bytes));
         }
         return text;
+    }
+
+    Json footprints_json() const {
+        Json json = Json::array();
+        for (const std::uint32_t ranks : kRanks) {
+            const transport::ShmFootprint taken = transport::footprint(ranks, group_);
+            json.push_back({{"ranks", ranks},
+                            {"bytes_at_first", taken.bytes_at_first},
+                            {"bytes_at_most", taken.bytes_at_most},
+                            {"host_bytes", taken.host_bytes},
+                            {"host_table_bytes", taken.host_table_bytes},
+                            {"pairs_bytes", taken.pairs_bytes},
+                            {"pairs_table_bytes", taken.pairs_table_bytes}});
+        }
+        return json;
     }
 
     bool enabled_;
@@ -331,8 +344,9 @@ class Report {
             text += machine_.text(selection_.tree || selection_.report);
         }
         if (all || selection_.transports) {
-            text += "Transports\n" + ShmReport(config_).text() + UcxReport(config_).text() +
-                    TopologyReport(config_).text();
+            const bool with_footprints = selection_.transports || selection_.report;
+            text += "Transports\n" + ShmReport(config_).text(with_footprints) +
+                    UcxReport(config_).text() + TopologyReport(config_).text();
         }
         if (all || selection_.costs) {
             text += CostsReport(config_).text();

@@ -15,6 +15,15 @@ expect 0 '"usable_cpu_count"' --format json
 expect 0 '^  processor ' -c
 expect 0 '^  single copies +from [0-9]+ [KMG]iB on \(' -c
 expect 0 '"single_copy_bytes_min": [0-9]+' -c --format json
+expect 0 '"oversubscribed_ring_bytes": [0-9]+' -c --format json
+[ "$("$tool" -c | grep -c 'times of\|built in: ')" -le 2 ] ||
+    { echo "the origin is repeated"; failures=$((failures + 1)); }
+[ "$("$tool" -c | grep -v '^  advice' | wc -L)" -le 120 ] ||
+    { echo "the lines of the costs are too long"; failures=$((failures + 1)); }
+# What groups take of the memory is told to those who ask for the transports.
+expect 0 '^    1024 +[0-9.]+ [KMG]iB ' -d
+expect 0 '"host_table_bytes": [0-9]+' -d --format json
+"$tool" | grep -q 'memory of a group' && { echo "too much told"; failures=$((failures + 1)); }
 expect 0 '^UCG_ALLREDUCE=$' -f
 expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
 for wanted in '^UCG [0-9]' '^Build$' '^Machine: ' '^Transports$' '^Costs$' '^System$' \
