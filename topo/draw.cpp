@@ -160,7 +160,7 @@ std::string machine_label(const Machine& machine) {
                     counted(machine.l3_count(), "last-level cache"),
                     counted(machine.core_count(), "core"), counted(cpus.size(), "CPU"));
     if (machine.memory_bytes() > 0) {
-        label += fmt::format(", {} memory", format_bytes(machine.memory_bytes()));
+        label += fmt::format(", {} memory on NUMA nodes", format_bytes(machine.memory_bytes()));
     }
     return label;
 }

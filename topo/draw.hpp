@@ -11,7 +11,7 @@ namespace ucg::topo {
 /// Returns an outline with one line per package, NUMA domain and last-level cache, the latter with
 /// its cores, like the console output of lstopo:
 ///
-///   Machine: 2 packages, 2 NUMA domains, 2 last-level caches, 12 cores, 12 CPUs, 2 GiB memory
+///   Machine: 2 packages, 2 NUMA domains, ..., 12 CPUs, 2 GiB memory on NUMA nodes
 ///     Package 0
 ///       NUMA 0
 ///         Cache 0 (16 MiB): cores 0-5, CPUs 0-5

@@ -92,7 +92,7 @@ class MachineReport {
                 {"numa_domains", machine.numa_count()},
                 {"l3_groups", machine.l3_count()},
                 {"cores", machine.core_count()},
-                {"memory_bytes", machine.memory_bytes()}};
+                {"numa_memory_bytes", machine.memory_bytes()}};
     }
 
     bool is_named() const { return named_.core_count() > 0; }

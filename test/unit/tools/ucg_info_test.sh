@@ -24,6 +24,9 @@ expect 0 '"oversubscribed_ring_bytes": [0-9]+' -c --format json
 expect 0 '^    1024 +[0-9.]+ [KMG]iB ' -d
 expect 0 '"host_table_bytes": [0-9]+' -d --format json
 "$tool" | grep -q 'memory of a group' && { echo "too much told"; failures=$((failures + 1)); }
+# Nodes of a machine may hold less than the system has.
+expect 0 'memory on NUMA nodes$'
+expect 0 '"numa_memory_bytes": [0-9]+' -t --format json
 expect 0 '^UCG_ALLREDUCE=$' -f
 expect 0 '"UCG_TLS": "shm,ucx"' -f --format json
 for wanted in '^UCG [0-9]' '^Build$' '^Machine: ' '^Transports$' '^Costs$' '^System$' \

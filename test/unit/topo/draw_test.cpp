@@ -19,15 +19,15 @@ TEST_CASE("topo: the outline of a machine", "[topo][draw]") {
                            {.package = 0, .l3 = 0, .l2 = 1, .threads = {1, 4}},
                            {.package = 1, .numa = 1, .l3 = 1, .l2 = 2, .threads = {2, 5}}},
                           {.l3_bytes = 1536 << 10, .memory_bytes = 3ULL << 30});
-    CHECK(
-        to_outline(machine) ==
-        "Machine: 2 packages, 2 NUMA domains, 2 last-level caches, 3 cores, 6 CPUs, 3 GiB memory\n"
-        "  Package 0\n"
-        "    NUMA 0\n"
-        "      Cache 0 (1.5 MiB): cores 0-1, CPUs 0-1,3-4\n"
-        "  Package 1\n"
-        "    NUMA 1\n"
-        "      Cache 1 (1.5 MiB): core 2, CPUs 2,5\n");
+    CHECK(to_outline(machine) ==
+          "Machine: 2 packages, 2 NUMA domains, 2 last-level caches, 3 cores, 6 CPUs, 3 GiB "
+          "memory on NUMA nodes\n"
+          "  Package 0\n"
+          "    NUMA 0\n"
+          "      Cache 0 (1.5 MiB): cores 0-1, CPUs 0-1,3-4\n"
+          "  Package 1\n"
+          "    NUMA 1\n"
+          "      Cache 1 (1.5 MiB): core 2, CPUs 2,5\n");
     CHECK(to_outline(Machine()) ==
           "Machine: 0 packages, 0 NUMA domains, 0 last-level caches, 0 cores, 0 CPUs\n");
 }
