@@ -109,3 +109,10 @@ def commands(root, not_commands):
                 found += in_block(page, first, lines)
         found += in_prose(page, prose)
     return found, set(not_commands) - seen
+
+
+def links(root, page):
+    """The files to which a page links, from the root."""
+    with open(os.path.join(root, page), encoding="utf-8") as file:
+        found = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", file.read())
+    return {os.path.normpath(os.path.join(os.path.dirname(page), link)) for link in found}

@@ -82,6 +82,18 @@ class Rules(unittest.TestCase):
         self.assertEqual(rules.changed("ninja -C build", rules.rule_of("ninja -C build")),
                          "ninja -C build -n")
 
+    def test_every_page_can_be_reached_from_the_front_page(self):
+        pages = set(documents.pages(ROOT))
+        reached, left = set(), {"README.md"}
+        while left:
+            page = left.pop()
+            reached.add(page)
+            found = documents.links(ROOT, page)
+            missing = [link for link in found if not os.path.exists(os.path.join(ROOT, link))]
+            self.assertEqual(missing, [], page)
+            left |= (found & pages) - reached
+        self.assertEqual(pages - reached, set())
+
 
 if __name__ == "__main__":
     unittest.main()
