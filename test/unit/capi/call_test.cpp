@@ -106,6 +106,15 @@ TEST_CASE("edges of a neighbourhood become blocks with peers") {
     CHECK(request->bytes == 0);
 }
 
+TEST_CASE("neighbours are no operator's argument") {
+    Edges edges;
+    int argument = 0;
+    edges.params.reduce_arg = &argument;
+    const auto request = edges.request();
+    REQUIRE(request.ok());
+    CHECK(request->send == ucg::graph::Blocks{{4, 20, 12}, {0, 0, 36}, {0, 1, 0}});
+}
+
 TEST_CASE("a neighbourhood call repeats one with equal edges alone") {
     Edges edges;
     const ucg::capi::GivenVectors kept = edges.given();

@@ -4,7 +4,10 @@
  * Conventions
  *   - Names follow UCX: ucg_<object>_<verb>, handles end in _h, values in _t, output arguments come
  *     last and end in _p. Parameter structures begin with a field_mask; a field whose bit is not
- *     set has its default, so structures can grow without breaking callers.
+ *     set has its default, so structures can grow without breaking callers. Fields that have no
+ *     bit are always read: `rank`, `size`, `oob_allgather` and `oob_arg` of ucg_group_params_t;
+ *     `type`, `flags`, `root`, both buffers, `count` and `element_bytes` of ucg_coll_params_t, as
+ *     far as the collective has them.
  *   - Every function that can fail returns ucg_status_t. Nothing throws. The first place that finds
  *     an error writes one line to standard error, as UCG_LOG_LEVEL (error, warn, info, debug,
  *     trace) allows; of UCG_ERR_UNSUPPORTED and _BUSY, which callers may expect, from debug on.
@@ -21,8 +24,9 @@
  *     ucg_coll_init() has failed or for a reason of its own, calls ucg_group_fail(). The ranks of
  *     this host are told of all such failures. Ranks of other hosts wait for what a rank that has
  *     failed owes them, unless the caller tells them by its own means.
- *   - The header is clean in C99 and in C++, without warnings. Programs compiled with the header of
- *     an earlier minor version go on working with later libraries.
+ *   - The header is clean, without warnings, in C++ and in C99 with anonymous unions, which gcc and
+ *     clang have. Programs compiled with the header of an earlier minor version go on working with
+ *     later libraries.
  *   - Threads: a context, with its groups and requests, may be used by one thread at a time;
  *     different contexts by different threads freely. With UCG_THREAD_MODE_MULTIPLE any thread may
  *     call any function at any time, but: ucg_group_create() must not make two groups that have two
@@ -445,10 +449,7 @@ typedef struct {
         ucg_reduce_cb_t reduce;
         ucg_fallible_reduce_cb_t fallible_reduce;
     };
-    __extension__ union {
-        void* reduce_arg;                 /**< No collective has both. */
-        const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
-    };
+    void* reduce_arg;
     __extension__ union {
         const uint64_t* send_counts;
         const int* int_send_counts;
@@ -467,6 +468,7 @@ typedef struct {
     };
     const ucg_layout_t* send_layout;
     const ucg_layout_t* recv_layout;
+    const ucg_neighbors_t* neighbors; /**< Read during ucg_coll_init only. */
 } ucg_coll_params_t;
 
 /** Makes all ranks of the group agree on what only some of them know and what helps to choose the

@@ -5,9 +5,10 @@
  *   - ucg_<collective>_params(...) fills the structure, for ucg_coll_init(),
  *     ucg_coll_run_or_post() or ucg_group_explain(). Vectors must live until that call returns,
  *     buffers until the collective has ended.
- * `ucg_in_place` as `send_buffer` is MPI_IN_PLACE, where MPI has it. UCG_DT_OPAQUE has no size and
- * is UCG_ERR_INVALID_PARAM; elements of other sizes, and operators of the caller's own, need the
- * structure. Errors, threads and ownership are those of the functions named above.
+ * `ucg_in_place` as `send_buffer` stands for the structure's UCG_COLL_FLAG_IN_PLACE: MPI_IN_PLACE,
+ * where MPI has it. UCG_DT_OPAQUE has no size and is UCG_ERR_INVALID_PARAM; elements of other
+ * sizes, and operators of the caller's own, need the structure. Errors, threads and ownership are
+ * those of the functions named above.
  */
 #ifndef UCG_CALLS_H_
 #define UCG_CALLS_H_
