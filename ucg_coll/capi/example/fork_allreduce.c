@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <ucg/ucg.h>
+#include <ucg/ucg_calls.h>
 #include <unistd.h>
 
 enum { MAX_RANKS = 64, MAX_BYTES = 65536 };
@@ -54,16 +54,18 @@ static int allgather(void* arg, const void* send, void* recv, size_t bytes) {
     return 0;
 }
 
+/* The short form: one call, which blocks. */
 static ucg_status_t sum_ranks(ucg_group_h group, unsigned rank, double* sum) {
     double value = rank;
-    ucg_coll_params_t params = {.field_mask = UCG_COLL_PARAM_FIELD_REDUCE,
-                                .type = UCG_COLL_ALLREDUCE,
-                                .send_buffer = &value,
-                                .recv_buffer = sum,
-                                .count = 1,
-                                .element_bytes = sizeof(double),
-                                .datatype = UCG_DT_FLOAT64,
-                                .op = UCG_OP_SUM};
+
+    return ucg_allreduce(group, &value, sum, 1, UCG_DT_FLOAT64, UCG_OP_SUM);
+}
+
+/* The same as a collective that is prepared once, could be started many times, and is waited for
+ * when the program has done what it does meanwhile. */
+static ucg_status_t sum_ranks_prepared(ucg_group_h group, unsigned rank, double* sum) {
+    double value = rank;
+    ucg_coll_params_t params = ucg_allreduce_params(&value, sum, 1, UCG_DT_FLOAT64, UCG_OP_SUM);
     ucg_coll_h coll;
     ucg_status_t status, freed;
 
@@ -82,7 +84,7 @@ static ucg_status_t sum_ranks(ucg_group_h group, unsigned rank, double* sum) {
 static int run_rank(struct rank_info* info) {
     ucg_group_params_t params = {
         .rank = info->rank, .size = info->size, .oob_allgather = allgather, .oob_arg = info};
-    double sum = -1;
+    double sum = -1, prepared = -1;
     /* All on this host. */
     ucg_context_params_t context_params = {.field_mask = UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES |
                                                          UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK,
@@ -101,14 +103,17 @@ static int run_rank(struct rank_info* info) {
     status = ucg_group_create(context, &params, &group);
     if (status == UCG_OK) {
         status = sum_ranks(group, info->rank, &sum);
+        if (status == UCG_OK) {
+            status = sum_ranks_prepared(group, info->rank, &prepared);
+        }
         ended = ucg_group_destroy(group);
         status = status != UCG_OK ? status : ended;
     }
     ended = ucg_context_destroy(context);
     status = status != UCG_OK ? status : ended;
-    if (status != UCG_OK || sum != expected) {
-        fprintf(stderr, "rank %u: %s, sum %g, expected %g\n", info->rank, ucg_status_string(status),
-                sum, expected);
+    if (status != UCG_OK || sum != expected || prepared != expected) {
+        fprintf(stderr, "rank %u: %s, sums %g and %g, expected %g\n", info->rank,
+                ucg_status_string(status), sum, prepared, expected);
         return 1;
     }
     return 0;
