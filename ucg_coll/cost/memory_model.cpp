@@ -195,10 +195,6 @@ double overwrite_ns(const MemoryModel& model, std::uint64_t bytes) {
     return model.rates_for(bytes).overwrite_per_byte_ns * static_cast<double>(bytes);
 }
 
-double streaming_copy_ns(const MemoryModel& model, std::uint64_t bytes) {
-    return model.rates_for(bytes).streaming_per_byte_ns * static_cast<double>(bytes);
-}
-
 double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t bytes) {
     const CacheRates rates = model.rates_for((std::uint64_t{operands} + 1) * bytes);
     return model.reduce_fixed_ns +
@@ -208,10 +204,6 @@ double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t byte
 
 double cma_ns(const CmaModel& cma, std::uint64_t bytes) {
     return cma.fixed_ns + cma.per_byte_ns * static_cast<double>(bytes);
-}
-
-double cma_written_ns(const CmaModel& cma, std::uint64_t bytes) {
-    return cma.fixed_ns + cma.written_per_byte_ns * static_cast<double>(bytes);
 }
 
 } // namespace ucg::cost

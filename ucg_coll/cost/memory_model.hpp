@@ -220,17 +220,13 @@ std::uint32_t near_read_ns(const MemoryModel& model);
 /// Returns the time of a copy within a core's own memory, whose source and target are in the
 /// innermost cache that holds both.
 double copy_ns(const MemoryModel& model, std::uint64_t bytes);
-/// Return the time of a copy to memory that another core read last, by ordinary stores or by stores
-/// past the caches.
+/// Returns the time of a copy to memory that another core read last, by ordinary stores.
 double overwrite_ns(const MemoryModel& model, std::uint64_t bytes);
-double streaming_copy_ns(const MemoryModel& model, std::uint64_t bytes);
 /// Returns the time of one reduction of `operands` vectors of `bytes` each into one, all in the
 /// innermost cache that holds them.
 double reduce_ns(const MemoryModel& model, unsigned operands, std::uint64_t bytes);
 /// Returns the time of one copy by the kernel out of, or into, another process's memory, whether or
 /// not that is permitted.
 double cma_ns(const CmaModel& cma, std::uint64_t bytes);
-/// Like cma_ns(), but for bytes that their owner has just written.
-double cma_written_ns(const CmaModel& cma, std::uint64_t bytes);
 
 } // namespace ucg::cost

@@ -41,7 +41,7 @@ TEST_CASE("memory: rates are those of the caches that hold all that is touched",
     CHECK(copy_ns(model, 375) == 375);
     CHECK(copy_ns(model, 800) == 2 * 800); // The source and the target both count.
     CHECK(overwrite_ns(model, 750) == 3 * 750);
-    CHECK(streaming_copy_ns(model, 1600) == 4 * 1600);
+    CHECK(model.rates_for(1600).streaming_per_byte_ns == 4);
     // The pass reads four operands and writes the target.
     CHECK(reduce_ns(model, 4, 150) == 5 + 150 * (4 * 1 + 10));
     CHECK(reduce_ns(model, 7, 200) == 5 + 200 * (7 * 2 + 20));
@@ -62,7 +62,6 @@ TEST_CASE("memory: rates are those of the caches that hold all that is touched",
 TEST_CASE("memory: the kernel's copy", "[cost][memory]") {
     CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 0) == 1900);
     CHECK(cma_ns({.fixed_ns = 1900, .per_byte_ns = 0.125}, 800) == 2000);
-    CHECK(cma_written_ns({.fixed_ns = 1900, .written_per_byte_ns = 0.25}, 800) == 2100);
 }
 
 TEST_CASE("memory: by default, farther and larger is dearer", "[cost][memory]") {

@@ -272,7 +272,6 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     bool is_first_to_report(const CallsSoFar& call, bool beyond) const;
 
     const shm::RingShape& shape() const { return shape_; }
-    std::uint64_t region_bytes() const { return lines_.bytes() + pairs_.bytes(); }
 
   private:
     struct Peer {
