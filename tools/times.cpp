@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "ucg_coll/cost/cost.hpp"
+
 namespace ucg::tools {
 
 bool take_number(std::string_view& text, double& number) {
@@ -26,15 +28,15 @@ Result<double> parse_time_ns(std::string_view text) {
             return 0.0;
         }
         for (const auto& [unit, ns] : kUnits) {
-            if (rest == unit) {
+            if (rest == unit && number * ns <= cost::kFigureMax) {
                 return number * ns;
             }
         }
     }
     return failure(Code::invalid_argument,
                    "expected a time that is not negative with its unit (ps, ns, us, ms, s), such "
-                   "as 400ns; found '{}'",
-                   text);
+                   "as 400ns, and no longer than {}s; found '{}'",
+                   cost::kFigureMax / 1e9, text);
 }
 
 } // namespace ucg::tools

@@ -15,8 +15,8 @@ namespace ucg::tools {
 bool take_number(std::string_view& text, double& number);
 
 /// Returns a time such as "400ns", "0.4ns", "1.5us", "2ms", "250ps", "1s" or "0" in nanoseconds.
-/// Fails with invalid_argument and what was expected and found; a number without its unit is
-/// refused.
+/// Fails with invalid_argument and what was expected and found: a number without its unit is
+/// refused, and so is what no profile could have (cost::kFigureMax).
 Result<double> parse_time_ns(std::string_view text);
 
 /// Adds an option whose value `parse` reads. A wrong value is refused with the message of `parse`.

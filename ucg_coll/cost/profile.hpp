@@ -114,13 +114,17 @@ bool has_builtin_network(const Profile& profile);
 /// it before they plan.
 std::uint64_t hash_of(const Profile& profile);
 
+/// The largest number of nanoseconds, or ratio, in the TOML form. As a time it is longer than a
+/// day. Prices, which are sums of such numbers times lengths, stay finite.
+inline constexpr double kFigureMax = 1e14;
+
 /// The version of the TOML form that is written, and the only one that is read.
 inline constexpr std::uint64_t kProfileVersion = 1;
 
 /// Returns the profile as TOML: the version, [compute], a table for each level ([levels.cache]),
 /// the memory model ([memory.reduce], [memory.levels.cache], [memory.caches.l2], [memory.cma],
 /// [memory.copies], [memory.wake]), and the network ([network.minimum], [network.median],
-/// [network.links]). Parsing it gives an equal value. REQUIRES: finite numbers.
+/// [network.links]). Parsing it gives an equal value. REQUIRES: numbers up to kFigureMax.
 std::string to_toml(const Profile& profile);
 /// Parses the TOML form. A table that is missing has the values of `base`. In a table that is there
 /// every key must be, and no other may; marks of what was measured may be missing, for it was not.

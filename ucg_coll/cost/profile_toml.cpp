@@ -330,6 +330,10 @@ class Reader {
                 fail(*table_, node, path_of(key), expected);
                 return;
             }
+            if (*found > kFigureMax) {
+                fail(*table_, node, path_of(key), fmt::format("a number up to {:g}", kFigureMax));
+                return;
+            }
             value = *found;
         }
     }

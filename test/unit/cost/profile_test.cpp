@@ -110,16 +110,16 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
     }
     SECTION("extremes") {
         Profile profile;
-        profile.copy_per_byte_ns = std::numeric_limits<double>::max();
+        profile.copy_per_byte_ns = kFigureMax;
         profile.reduce_per_byte_ns = std::numeric_limits<double>::min();
-        profile.reduce_fixed_ns = 1e22;
+        profile.reduce_fixed_ns = 1e13 / 3;
         check(profile);
     }
     SECTION("random") {
         std::mt19937_64 random(20);
         for (int i = 0; i < 50; ++i) {
             const auto number = [&] {
-                return std::exp(std::uniform_real_distribution<double>(-40, 40)(random));
+                return std::exp(std::uniform_real_distribution<double>(-40, 30)(random));
             };
             Profile profile;
             profile.copy_per_byte_ns = number();
@@ -293,6 +293,14 @@ TEST_CASE("cost: malformed profiles are refused with line and key", "[cost][toml
             failure_of("overhead_ns = 500.0", "overhead_ns = nan") ==
             "line 47: levels.network.overhead_ns: expected a number of nanoseconds, not negative, "
             "found nan");
+    }
+    SECTION("longer than a day") {
+        CHECK(failure_of("overhead_ns = 500.0", "overhead_ns = 1e16") ==
+              "line 47: levels.network.overhead_ns: expected a number up to 1e+14, found 1e+16");
+        CHECK(parse_toml("version = 1\n[network.links]\ncontention = 1e16\nmeasured = true\n")
+                  .status()
+                  .message() ==
+              "line 3: network.links.contention: expected a number up to 1e+14, found 1e+16");
     }
     SECTION("a word") {
         CHECK(

@@ -14,9 +14,10 @@ TEST_CASE("ucg_sim: times have units", "[tools][units]") {
     CHECK(*parse_time_ns("1s") == 1e9);
     CHECK(*parse_time_ns("250ps") == 0.25);
     CHECK(*parse_time_ns("0") == 0);
+    CHECK(*parse_time_ns("1e5s") == 1e14);
     CHECK(*parse_times_ns("0,1us,3ns") == std::vector<double>{0, 1000, 3});
-    for (const char* wrong :
-         {"", "4", "-4ns", "ns", "4 ns", "4nsx", "4NS", "inf", "infns", "nan", "1e999ns", "4ns,"}) {
+    for (const char* wrong : {"", "4", "-4ns", "ns", "4 ns", "4nsx", "4NS", "inf", "infns", "nan",
+                              "1e999ns", "1e300s", "1.01e5s", "4ns,"}) {
         INFO("'" << wrong << "'");
         CHECK(!parse_time_ns(wrong).ok());
     }
