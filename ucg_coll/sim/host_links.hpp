@@ -36,7 +36,7 @@ class HostLinks {
                      std::uint64_t bytes) {
         Picoseconds& free = free_[std::size_t{host} * 2 + (direction == Direction::in ? 1 : 0)];
         const Picoseconds granted = std::max(time, free);
-        free = granted + occupancy(bytes);
+        free = later(granted, occupancy(bytes));
         return granted - time;
     }
 

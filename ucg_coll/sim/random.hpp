@@ -34,7 +34,7 @@ Status check(const Distribution& distribution);
 /// What a delay belongs to.
 enum class Stream : std::uint8_t { arrival, message, computation, flag_slot };
 
-/// Returns the delay of the `index`-th event of its kind at `rank`, at most kPriceMax. It is a pure
+/// Returns the delay of the `index`-th event of its kind at `rank`, at most kTimeEnd. It is a pure
 /// function; logarithm and cosine are the C library's. REQUIRES: check(distribution).ok().
 Picoseconds draw(const Distribution& distribution, std::uint64_t seed, Stream stream, Rank rank,
                  std::uint64_t index);

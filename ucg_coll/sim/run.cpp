@@ -107,10 +107,11 @@ Status Run::advance(Rank rank) {
         if (Status status = issue(rank, state, step); !status.ok()) {
             return status;
         }
-        if (state.clock > kTimeEnd) {
+        if (state.clock >= kTimeEnd) {
             return failure(Code::invalid_argument,
-                           "rank {}, op {}: the simulation has come to {} s, the limit", rank,
-                           state.op, to_ns(kTimeEnd) / 1e9);
+                           "rank {}, op {}: a price, or a sum of them, is as long as a run may "
+                           "take, {:.0f} s",
+                           rank, state.op, to_ns(kTimeEnd) / 1e9);
         }
     }
     return {};

@@ -75,8 +75,8 @@ void Run::take_flag_slot_in(Rank rank, RankState& state, const Look& look) {
     const FlagSlot& flag_slot = flag_slots_[flag_slot_index(look.owner, state.round)];
     const topo::Distance distance = placement_.distance(rank, look.owner);
     const std::uint64_t bytes = bytes_of(state, program(rank));
-    state.clock +=
-        to_picoseconds(flag_slot_lines_ns(options_.memory, distance, flag_slot.readers, bytes));
+    state.clock = later(state.clock, to_picoseconds(flag_slot_lines_ns(options_.memory, distance,
+                                                                       flag_slot.readers, bytes)));
     record(Activity::Kind::poll, rank, start);
     ++outcome_.poll_count;
     if (trace_ != nullptr) {

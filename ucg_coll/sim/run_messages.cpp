@@ -190,7 +190,7 @@ Picoseconds Run::copied(const Copying& copying, Picoseconds offered, Picoseconds
 Picoseconds Run::way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds begin,
                            Picoseconds end) {
     const Picoseconds from = way.user == user ? begin : std::max(way.free, begin);
-    way = {from + takes, user};
+    way = {later(from, takes), user};
     return from > begin ? std::max(end, way.free) : end;
 }
 
@@ -220,11 +220,11 @@ Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
     if (message.arrival <= state.way_in_since) {
         return message.arrival;
     }
-    const Picoseconds arrival = std::max(message.arrival, state.way_in_free + message.pass);
+    const Picoseconds arrival = std::max(message.arrival, later(state.way_in_free, message.pass));
     if (arrival == message.arrival) {
         state.way_in_since = arrival - message.pass;
     }
-    state.way_in_free = arrival + message.gap;
+    state.way_in_free = later(arrival, message.gap);
     return arrival;
 }
 
@@ -276,7 +276,7 @@ void Run::take_in(Rank rank, RankState& state) {
         state.clock = std::max(state.clock, arrival - message.drain);
         record(Activity::Kind::wait, rank, start);
         start = state.clock;
-        state.clock += message.drain + message.take;
+        state.clock = later(state.clock, message.drain + message.take);
         record(Activity::Kind::take, rank, start);
         if (trace_ != nullptr && message.transfer != Message::kNoTransfer) {
             trace_->transfers[message.transfer].taken = state.clock;
@@ -316,9 +316,9 @@ Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slo
         2 * vector_bytes(plan.address, buffers_[static_cast<std::size_t>(rank)]));
     const cost::MessageTerms& terms = price.terms;
     const Picoseconds start = state.clock;
-    state.clock += to_picoseconds(terms.issue_ns);
+    state.clock = later(state.clock, to_picoseconds(terms.issue_ns));
     const Picoseconds begin = pass_port(state, terms);
-    state.clock += to_picoseconds(price.fill_ns);
+    state.clock = later(state.clock, to_picoseconds(price.fill_ns));
     record(Activity::Kind::issue, rank, start);
     const Picoseconds left = state.port_free;
     slot = {.done = left};
@@ -383,8 +383,8 @@ Picoseconds Run::pass_port(RankState& state, const cost::MessageTerms& terms) {
     } else {
         begin = state.gap_over;
     }
-    state.port_free = begin + to_picoseconds(terms.inject_ns);
-    state.gap_over = state.port_free + to_picoseconds(terms.gap_ns);
+    state.port_free = later(begin, to_picoseconds(terms.inject_ns));
+    state.gap_over = later(state.port_free, to_picoseconds(terms.gap_ns));
     return begin;
 }
 

@@ -105,7 +105,7 @@ class Simulator final : public Pricing {
     /// Simulates one run; the result is the same each time for a seed. Fails with invalid_argument
     /// if the programs do not fit together (a message that is never sent or never received, or is
     /// received with another length; ranks that wait for one another or for a share that does not
-    /// come; ranks of two hosts that read one another's memory) or run beyond kTimeEnd. A trace
+    /// come; ranks of two hosts that read one another's memory) or run until kTimeEnd. A trace
     /// takes about 100 bytes for each op.
     Result<Outcome> run(std::uint64_t seed, Trace* trace = nullptr) const override;
 

@@ -12,14 +12,18 @@ namespace ucg::sim {
 
 using Picoseconds = std::int64_t;
 
-/// The longest single price (3.3 days), and the time after which no clock runs on (53 days), so
-/// that no sum of one step overflows.
-inline constexpr Picoseconds kPriceMax = Picoseconds{1} << 58;
-inline constexpr Picoseconds kTimeEnd = Picoseconds{1} << 62;
+/// When a run is given up (3.3 days). It is the longest price, too: a run in which some price is
+/// longer comes to it, so no result has a price that was cut short.
+inline constexpr Picoseconds kTimeEnd = Picoseconds{1} << 58;
 
-/// Rounds to the nearest picosecond, at most kPriceMax. REQUIRES: ns >= 0.
+/// Rounds to the nearest picosecond, at most kTimeEnd. REQUIRES: ns >= 0.
 inline Picoseconds to_picoseconds(double ns) {
-    return std::llround(std::min(ns * 1000, static_cast<double>(kPriceMax)));
+    return std::llround(std::min(ns * 1000, static_cast<double>(kTimeEnd)));
+}
+
+/// Returns `time + price`, at most kTimeEnd, so that prices without number may be added up.
+inline Picoseconds later(Picoseconds time, Picoseconds price) {
+    return std::min(time + price, kTimeEnd);
 }
 
 inline double to_ns(Picoseconds time) {

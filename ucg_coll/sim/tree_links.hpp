@@ -36,7 +36,7 @@ class TreeLinks {
         Picoseconds& free = free_[edge.index()];
         const Picoseconds head = std::max(time, free);
         const double ns_per_byte = network_.nodes[edge.node].ns_per_byte;
-        free = head + to_picoseconds(static_cast<double>(bytes) * ns_per_byte);
+        free = later(head, to_picoseconds(static_cast<double>(bytes) * ns_per_byte));
         return {head, free};
     }
 

@@ -424,6 +424,32 @@ TEST_CASE("sim: programs that do not fit together are refused by name", "[sim]")
           "rank 0 sends 8 bytes to rank 1, which expects 4 bytes");
 }
 
+TEST_CASE("sim: a run that comes to the longest price has no end", "[sim]") {
+    constexpr Rank kRanks = 80;
+    constexpr double kDays = 1e15; // Longer than a run may take.
+    const auto hosts = topo::Placement::regular(2, kRanks / 2);
+    const graph::Request request = request_of(graph::Collective::gather, kRanks, 8);
+    const auto refused = [&](const sim::Options& options) {
+        sim::Simulator simulator(hosts, options);
+        for (const graph::Schedule& schedule : planned(hosts, request, "linear")) {
+            simulator.add(schedule);
+        }
+        const Result<sim::Outcome> outcome = simulator.run(1);
+        REQUIRE(!outcome.ok());
+        return std::string(outcome.status().message()).find("as long as a run may take") !=
+               std::string::npos;
+    };
+    CHECK(refused(network_only(cost::Postal{.alpha_ns = kDays})));
+    CHECK(refused(network_only(cost::Postal{.beta_ns_per_byte = kDays})));
+    CHECK(refused(network_only(cost::LogP{.overhead_ns = kDays})));
+    sim::Options late = options_of(kPaper);
+    late.arrival_ns.assign(kRanks, kDays);
+    CHECK(refused(late));
+    sim::Options linked = options_of(kPaper);
+    linked.host_link = {kDays, 0};
+    CHECK(refused(linked));
+}
+
 TEST_CASE("sim: options out of range are refused", "[sim]") {
     sim::Options options = options_of(kPaper);
     CHECK(sim::check(options, 4).ok());

@@ -169,6 +169,9 @@ expect 0 '^1 host of 2 ranks: [0-9]+ cells: within 10 % [0-9.]+ %, within 25 % [
 expect 0 '"placement":"4 hosts of 8 ranks","collective":"barrier","algorithm":"dissemination"' \
     agreement --placement '4 hosts' --bytes 8 --format json
 
+# A price beyond what the simulator counts is not cut short unseen.
+expect 1 'rank [0-9], op [0-9]: a price, or a sum of them, is as long as a run may take, 2882' \
+    run $eight --model postal --alpha 1us --beta 1e5s
 expect 1 "allreduce has no algorithm 'none'" run --collective allreduce --ranks 4 --algorithm none
 expect 1 '2 times of arrival for 8 ranks' run $eight --arrivals 0,1us
 expect 1 '^ucg_sim: --format svg: draws at most 256 ranks, found 1000' \
