@@ -29,6 +29,8 @@ struct Verdict {
     std::string asked_for = {}; ///< The algorithm asked for at this size; empty: none.
     std::string refusal = {};   ///< Why that one is not eligible; empty if it is.
     std::string costs = {};     ///< Whose costs they are.
+    bool lengths_known = true;  ///< Whether all ranks know the lengths that were asked about.
+    unsigned calls_in_a_row = 1;
 
     /// Returns the algorithm that will run: the one asked for, if it is eligible.
     std::string_view chosen() const {
@@ -45,6 +47,7 @@ Verdict judge(const plan::Facts& real, const graph::Request& request, Rank rank,
         verdict.refusal = schedule.ok() ? "" : schedule.status().message();
     }
     const plan::Facts facts = plan::facts_for(real, request);
+    verdict.calls_in_a_row = plan::calls_in_a_row(facts, request.collective);
     for (const plan::Algorithm& row : plan::algorithms()) {
         if (row.collective == request.collective && !row.eligible(facts, request)) {
             verdict.ineligible.push_back({row.name, row.unmet_text(facts, request)});
@@ -69,11 +72,35 @@ std::string asked_text(const plan::AlgorithmsBySize& asked, const Verdict& verdi
     return fmt::format("asked for {}: {} is chosen, whatever it costs\n", list, verdict.asked_for);
 }
 
+/// Returns whether the question is about messages with bytes whose lengths only some ranks know.
+bool has_unknown_lengths(const Question& question, const graph::Request& request) {
+    const std::vector<std::uint64_t>& blocks = question.blocks;
+    const bool has_bytes = blocks.empty()
+                               ? question.bytes > 0
+                               : std::any_of(blocks.begin(), blocks.end(),
+                                             [](std::uint64_t bytes) { return bytes > 0; });
+    return has_bytes && question.collective != graph::Collective::barrier &&
+           plan::uniform_bytes(request) == 0;
+}
+
+/// Returns what the prices are of, where that is not one call with the lengths asked about.
+std::string prices_text(const Verdict& verdict) {
+    std::string text;
+    if (!verdict.lengths_known) {
+        text += "lengths: not known to all ranks; prices are those of empty messages\n";
+    }
+    if (verdict.calls_in_a_row > 1) {
+        text += fmt::format("prices: of one of {} calls in a row (ucg_sim run --in-a-row {})\n",
+                            verdict.calls_in_a_row, verdict.calls_in_a_row);
+    }
+    return text;
+}
+
 std::string text(const Question& question, const topo::Placement& placement,
                  const plan::AlgorithmsBySize& asked, const Verdict& verdict) {
     std::string text =
         fmt::format("{} ({})\ncosts: {}\n", describe(question), describe(placement), verdict.costs);
-    text += asked_text(asked, verdict);
+    text += prices_text(verdict) + asked_text(asked, verdict);
     const bool forced = verdict.chosen() == verdict.asked_for;
     std::size_t width = 0;
     for (const plan::Candidate& candidate : verdict.candidates) {
@@ -120,6 +147,8 @@ std::string json(const Question& question, const topo::Placement& placement,
                          {"in_place", question.in_place},
                          {"commutative", question.commutative},
                          {"costs", verdict.costs},
+                         {"lengths_known", verdict.lengths_known},
+                         {"calls_in_a_row", verdict.calls_in_a_row},
                          {"chosen", verdict.chosen()},
                          {"asked_for", to_text(asked)},
                          {"asked_for_this_size", verdict.asked_for},
@@ -145,6 +174,10 @@ class ExplainCommand final : public Command {
         add_format_option(app_, format_, {Format::text, Format::json});
         app_.parse_complete_callback([this] { options_.check(); });
         app_.footer(
+            "Algorithms are compared by what all ranks know: where only some know the lengths "
+            "(gatherv, say), by the\nprices of empty messages. Across hosts, prices of collectives "
+            "with a root and of scans are those of one of\nseveral calls in a row. The output says "
+            "both; in JSON, \"lengths_known\" and \"calls_in_a_row\" do.\n"
             "Examples:\n"
             "  ucg_plan explain --collective allreduce --ranks 64 --bytes 1M\n"
             "  ucg_plan explain --collective allreduce --ranks 32 --bytes 8 \\\n"
@@ -183,6 +216,7 @@ class ExplainCommand final : public Command {
         Verdict verdict = judge(profile_.facts(*placement, *profile, network->get()), request, rank,
                                 asked->algorithm(plan::uniform_bytes(request)));
         verdict.costs = profile_.description();
+        verdict.lengths_known = !has_unknown_lengths(question, request);
         return write_output("-", format_ == Format::json
                                      ? json(question, *placement, *asked, verdict)
                                      : text(question, *placement, *asked, verdict));

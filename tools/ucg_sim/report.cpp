@@ -84,6 +84,10 @@ std::string text_report(const Subject& subject, const Runs& runs) {
     const auto [first, last] = std::minmax_element(outcome.finish.begin(), outcome.finish.end());
     std::string text = fmt::format("{}\n  prices       {}\n  completion   {} ns\n", subject.title,
                                    subject.prices, to_ns(outcome.completion()));
+    if (subject.in_a_row > 1) {
+        text += fmt::format("  in a row     {} calls, {:.3f} ns each\n", subject.in_a_row,
+                            to_ns(outcome.completion()) / subject.in_a_row);
+    }
     text += fmt::format("  first done   rank {} at {} ns\n  last done    rank {} at {} ns\n",
                         first - outcome.finish.begin(), to_ns(*first),
                         last - outcome.finish.begin(), to_ns(*last));
@@ -120,6 +124,7 @@ std::string json_report(const Subject& subject, const Runs& runs, const sim::Tra
                    {"collective", subject.collective},
                    {"algorithm", subject.algorithm},
                    {"prices", subject.prices},
+                   {"in_a_row", subject.in_a_row},
                    {"seed", subject.seed},
                    {"messages", outcome.message_count},
                    {"message_bytes", outcome.message_bytes},

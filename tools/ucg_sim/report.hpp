@@ -12,8 +12,9 @@ namespace ucg::tools {
 struct Subject {
     std::string collective;
     std::string algorithm;
-    std::string title;  ///< "allreduce of 8 bytes among 8 ranks (8 ranks on 1 host): ring"
-    std::string prices; ///< "postal: alpha 500 ns"
+    std::string title;          ///< "allreduce of 8 bytes among 8 ranks (8 ranks on 1 host): ring"
+    std::string prices;         ///< "postal: alpha 500 ns"
+    std::uint32_t in_a_row = 1; ///< How many calls the times are of.
     std::uint64_t seed = 0;
 };
 

@@ -25,6 +25,9 @@ std::string_view name(View view) {
     return kNames[static_cast<std::size_t>(view)];
 }
 
+/// More calls in a row are a mistake: the simulation takes time and memory for each.
+constexpr std::uint32_t kInARowMax = 1000;
+
 /// Where the prices of messages come from.
 enum class PricingKind { own, simgrid };
 
@@ -108,6 +111,12 @@ class RunCommand {
         platform_option_ = app_.add_option("--platform", platform_,
                                            "Hosts and links, SimGrid's XML (--pricing simgrid)")
                                ->type_name("FILE");
+        app_.add_option("--in-a-row", options_.in_a_row,
+                        "So many calls follow one another on each rank; times are those of all "
+                        "of them (default: 1). \"ucg_plan explain\" says for how many its "
+                        "prices are")
+            ->transform(whole_number(1, kInARowMax))
+            ->type_name("COUNT");
         add_delays();
         add_choice_option(app_, "--format", view_,
                           std::vector<View>{View::text, View::timeline, View::json, View::svg,
@@ -120,6 +129,7 @@ class RunCommand {
             question_.check();
             prices_.check();
             check_pricing();
+            check_in_a_row();
         });
         app_.footer(kFooter);
     }
@@ -190,6 +200,12 @@ class RunCommand {
         }
         if (needs && repetitions_ > 1) {
             throw CLI::ValidationError("--repetitions", "SimGrid simulates once in a process");
+        }
+    }
+
+    void check_in_a_row() const {
+        if (options_.in_a_row > 1 && (view_ == View::dot || view_ == View::tasks)) {
+            throw CLI::ValidationError("--in-a-row", "the program graph is that of one call");
         }
     }
 
@@ -310,6 +326,7 @@ class RunCommand {
         if (pricing_ == PricingKind::simgrid) {
             subject.prices += fmt::format("; links by SimGrid, {}", platform_);
         }
+        subject.in_a_row = options_.in_a_row;
         subject.seed = seed_;
         return subject;
     }

@@ -257,6 +257,7 @@ COMMANDS = {
         "--skew": ["| --skew uniform:1us,2us"],
         "--arrivals": ["| --arrivals 0us,1us,2us,3us"],
         "--late": ["| --late 3=5us,1=2us"],
+        "--in-a-row": ["| --in-a-row 3 => 3 calls"],
         "--seed": ["--skew exponential:1us | --seed 7"],
         "--repetitions": ["--skew exponential:1us | --repetitions 3"],
     }},

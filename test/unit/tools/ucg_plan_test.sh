@@ -73,6 +73,20 @@ expect 0 '^network.median: alpha-p .*, not measured$' \
     search --collective allreduce --ranks 12 --bytes 8 --model network.median
 expect 0 '"prices": "network.minimum: alpha-p ' \
     search --collective allreduce --ranks 12 --bytes 8 --model network.minimum --format json
+# What prices are of, where it is not one call with the lengths that are asked about.
+unknown='^lengths: not known to all ranks; prices are those of empty messages$'
+expect 0 "$unknown" explain --collective gatherv --ranks 4 --bytes 16M
+expect 0 "$unknown" explain --collective scatterv --ranks 2 --blocks 0,8
+expect 0 '"lengths_known": false' explain --collective alltoallv --ranks 4 --bytes 8 --format json
+for known in 'gather --bytes 8' 'gatherv --bytes 0' 'barrier --bytes 8' 'allgatherv --bytes 8'; do
+    # shellcheck disable=SC2086
+    expect 0 '"lengths_known": true' explain --ranks 4 --collective $known --format json
+done
+expect 0 '^prices: of one of 3 calls in a row \(ucg_sim run --in-a-row 3\)$' \
+    explain --collective reduce --hosts 2 --ranks-per-host 1 --bytes 8
+expect 0 '"calls_in_a_row": 2' \
+    explain --collective scan --hosts 2 --ranks-per-host 1 --bytes 8 --format json
+expect 0 '"calls_in_a_row": 1' explain --collective reduce --ranks 2 --bytes 8 --format json
 # One length has nothing to be monotone with.
 expect 0 '^364 of 364 guidelines hold$' guidelines --bytes 1k --tolerance 1000
 expect 0 '"checked": 364' guidelines --bytes 1k --tolerance 1000 --format json

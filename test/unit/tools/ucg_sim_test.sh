@@ -1,7 +1,9 @@
 #!/bin/sh
-# The command line of ucg_sim: what it prints and with which status it exits. Argument: the tool.
+# The command line of ucg_sim: what it prints and with which status it exits. Arguments: the tool,
+# and ucg_plan.
 set -u
 tool=$1
+planner=$2
 . "$(dirname "$0")/expect.sh"
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
@@ -39,6 +41,30 @@ expect 0 '^  completion   1821.68 ns$' \
     run --collective bcast --ranks 2 --bytes 8 --algorithm knomial --ranks-per-cpu 2
 expect 0 '^  1 .* 5000 .*' run $eight $model --late 1=5us
 expect 0 '^  1 .* 5001 .*' run $eight $model --arrivals 0,5us,0,0,0,0,0,0 --late 1=1ns,3=2ns
+
+# The planner's price of one of several calls is what each of them is simulated to take.
+reduce='reduce --hosts 2 --ranks-per-host 1 --bytes 8'
+for calls in "3 $reduce" '2 scatter --hosts 8 --ranks-per-host 1 --bytes 8'; do
+    count=${calls%% *}
+    # shellcheck disable=SC2086
+    price=$("$planner" explain --collective ${calls#* } |
+        sed -n 's/.* \([0-9.]*\) us  chosen$/\1/p')
+    # shellcheck disable=SC2086
+    each=$("$tool" run --collective ${calls#* } --in-a-row "$count" |
+        sed -n "s/^  in a row     $count calls, \(.*\) ns each$/\1/p")
+    if ! awk -v us="$price" -v ns="$each" \
+        'BEGIN { exit !(ns > 0 && us * 1000 > 0.99 * ns && us * 1000 < 1.01 * ns) }'; then
+        echo "$calls: $price us by the planner, $each ns simulated"
+        failures=$((failures + 1))
+    fi
+done
+# shellcheck disable=SC2086
+{
+    expect 0 ',"in_a_row":3,' run --collective $reduce --in-a-row 3 --format json
+    expect 2 '^--in-a-row: the program graph is that of one call$' \
+        run --collective $reduce --in-a-row 3 --format tasks
+    expect 2 '^--in-a-row: expected .* 1 .* 1000' run --collective $reduce --in-a-row 0
+}
 
 # One host, the planner's choice: flag slots. The lines of 7 flag slots are there 355 ns after the
 # share, whose rank looks at once.
@@ -130,6 +156,7 @@ else
     expect 1 'no-such.xml: cannot be read$' run $eight --pricing simgrid --platform no-such.xml
     expect 1 'Parse error at .*:1: ' run $eight --pricing simgrid --platform "$profile"
     expect 1 'have no noise$' run $eight $simgrid --noise exponential:50ns
+    expect 1 'of one call, not of several in a row$' run $eight $simgrid --in-a-row 2
     cat >"$platform" <<END
 <?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

@@ -433,6 +433,10 @@ Status check_supported(const Options& options) {
     if (!none(options.message_noise) || !none(options.compute_noise)) {
         return Status(Code::unsupported, "SimGrid's prices have no noise");
     }
+    if (options.in_a_row > 1) {
+        return Status(Code::unsupported,
+                      "SimGrid's prices are of one call, not of several in a row");
+    }
     return options.host_link
                ? Status(Code::unsupported,
                         "SimGrid's prices have no host links: the platform says what is shared")
