@@ -153,8 +153,7 @@ std::string describe(const Question& question) {
 
 std::string to_options(const Question& question) {
     std::string text =
-        fmt::format("--collective {} --ranks {} --bytes {}", graph::name(question.collective),
-                    question.rank_count, question.bytes);
+        fmt::format("--collective {} --bytes {}", graph::name(question.collective), question.bytes);
     if (!question.blocks.empty()) {
         text += fmt::format(" --blocks {}", join(question.blocks));
     }
@@ -180,6 +179,39 @@ topo::Placement spread(Rank rank_count, Rank hosts) {
 
 topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host) {
     return on_hosts(rank_count, [=](Rank rank) { return rank / ranks_per_host; });
+}
+
+topo::Placement on_sockets(const topo::Placement& placement, Rank sockets) {
+    if (sockets == 1) {
+        return placement;
+    }
+    return topo::Placement(placement.rank_count(), [&](Rank rank) {
+        const std::uint32_t host = placement.host(rank);
+        const Rank index = placement.index_on_host(rank);
+        const auto socket =
+            static_cast<std::uint32_t>(std::int64_t{index} * sockets /
+                                       static_cast<std::int64_t>(placement.ranks_on(host).size()));
+        return topo::Place{.host = host,
+                           .package = socket,
+                           .numa = socket,
+                           .cache = socket,
+                           .core = static_cast<std::uint32_t>(index)};
+    });
+}
+
+Result<topo::Placement> read_placement(const std::string& path) {
+    const Result<std::string> text = read_input(path);
+    if (!text) {
+        return text.status();
+    }
+    Result<topo::Placement> placement = topo::parse_placement(*text);
+    if (!placement) {
+        return in_file(path, placement.status());
+    }
+    if (placement->rank_count() == 0) {
+        return in_file(path, Status(Code::invalid_argument, "no ranks"));
+    }
+    return placement;
 }
 
 std::string describe(const topo::Placement& placement) {
@@ -223,11 +255,17 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
     app.add_flag("--non-commutative", ordered_, "The operator needs its operands in rank order");
     app.add_flag("--nonblocking", question_.nonblocking,
                  "The call returns before its end: ranks may help one another");
+    ranks_ = ranks;
+    add_placement_options(app);
+}
+
+void QuestionOptions::add_placement_options(CLI::App& app) {
+    const CLI::Validator count = whole_number(1, kRanksMax);
     CLI::Option_group& group = *app.add_option_group("Placement", "Where the ranks are");
     CLI::Option* file = group.add_option("--placement", placement_path_,
                                          "File as \"ucg_topo placement\" prints; \"-\": standard "
                                          "input");
-    file->type_name("FILE")->excludes(ranks);
+    file->type_name("FILE")->excludes(ranks_);
     CLI::Option* hosts = group.add_option("--hosts", hosts_count_,
                                           "Hosts, the ranks spread evenly over them (default: 1)");
     hosts->transform(count)->type_name("N")->excludes(file);
@@ -237,18 +275,27 @@ void QuestionOptions::add_options(CLI::App& app, Needs needs) {
         ->transform(count)
         ->type_name("N")
         ->excludes(file);
+    CLI::Option* sockets =
+        group
+            .add_option("--sockets", sockets_,
+                        "Sockets of each host, over which its ranks are spread evenly, rank after "
+                        "rank (default: 1, with all ranks of a host equally far apart)")
+            ->transform(count)
+            ->type_name("N")
+            ->excludes(file);
     group
         .add_flag("--this-machine", this_machine_,
                   "Plan as processes on this machine do: hosts are like it, with rank after rank "
                   "on core after core; costs, and ranks per CPU, are those that a group would find "
                   "here, unless --profile and --ranks-per-cpu say otherwise")
-        ->excludes(file);
+        ->excludes(file)
+        ->excludes(sockets);
     group
         .add_flag("--unbound", unbound_,
                   "The same, with ranks that are bound to no core, as under \"mpirun --bind-to "
                   "none\"")
-        ->excludes(file);
-    ranks_ = ranks;
+        ->excludes(file)
+        ->excludes(sockets);
     hosts_ = hosts;
     placement_ = file;
 }
@@ -329,18 +376,11 @@ Result<topo::Placement> QuestionOptions::placement() const {
         if (on_this_machine()) {
             return on_hosts_like_this(hosts, unbound_);
         }
-        return hosts;
+        return on_sockets(hosts, sockets_);
     }
-    const Result<std::string> text = read_input(placement_path_);
-    if (!text) {
-        return text.status();
-    }
-    Result<topo::Placement> placement = topo::parse_placement(*text);
+    Result<topo::Placement> placement = read_placement(placement_path_);
     if (!placement) {
-        return in_file(placement_path_, placement.status());
-    }
-    if (placement->rank_count() == 0) {
-        return in_file(placement_path_, Status(Code::invalid_argument, "no ranks"));
+        return placement.status();
     }
     const std::size_t block_count = question_.blocks.size();
     if (block_count > 0 && block_count != static_cast<std::size_t>(placement->rank_count())) {

@@ -37,7 +37,8 @@ graph::Request request_of(const Question& question, Rank rank);
 /// Returns for example "allreduce of 8 bytes among 6 ranks, in place".
 std::string describe(const Question& question);
 
-/// Returns the options of `ucg_plan show` that ask this question, without those of the placement.
+/// Returns the options of `ucg_plan show` that ask this question, without those of the placement,
+/// among which is the number of ranks.
 std::string to_options(const Question& question);
 
 /// Places `rank_count` ranks in rising order on `hosts` hosts, as evenly as possible: if the
@@ -48,6 +49,15 @@ topo::Placement spread(Rank rank_count, Rank hosts);
 /// Places ranks in rising order on hosts of `ranks_per_host` ranks each; the last host has the
 /// remaining ones.
 topo::Placement fill_hosts(Rank rank_count, Rank ranks_per_host);
+
+/// Returns `placement` with the ranks of each host spread over `sockets` sockets in rising order,
+/// as evenly as possible, each on a core of its own; as it is for one socket. REQUIRES: sockets
+/// >= 1.
+topo::Placement on_sockets(const topo::Placement& placement, Rank sockets);
+
+/// Reads a file as "ucg_topo placement" prints it; "-": standard input. Fails if it cannot be read,
+/// is wrong or has no ranks.
+Result<topo::Placement> read_placement(const std::string& path);
 
 /// Returns for example "6 ranks on 2 hosts".
 std::string describe(const topo::Placement& placement);
@@ -94,6 +104,7 @@ class QuestionOptions {
     graph::Collective collective() const { return question_.collective; }
 
   private:
+    void add_placement_options(CLI::App& app);
     Rank rank_count() const; // 0: as many as the placement file has.
     /// Refuses options that mean nothing to the collective.
     void check_uses() const;
@@ -102,12 +113,13 @@ class QuestionOptions {
     Question question_;
     Rank hosts_count_ = 1;
     Rank ranks_per_host_count_ = 0;
+    Rank sockets_ = 1;
     std::string placement_path_;
     bool ordered_ = false;
     bool this_machine_ = false;
     bool unbound_ = false;
     const CLI::Option* collective_ = nullptr;
-    const CLI::Option* ranks_ = nullptr;
+    CLI::Option* ranks_ = nullptr;
     const CLI::Option* hosts_ = nullptr;
     const CLI::Option* placement_ = nullptr;
     const CLI::Option* root_ = nullptr;

@@ -21,6 +21,8 @@ struct Sweep {
     std::vector<graph::Collective> collectives;
     std::vector<Rank> rank_counts;
     std::vector<Rank> host_counts; ///< Counts above the number of ranks are left out.
+    /// Of a host; counts above the number of ranks that each host has are left out.
+    std::vector<Rank> socket_counts;
     std::vector<std::uint64_t> bytes;
     std::vector<std::string> roots; ///< "all", "first", "mid", "last"
     std::uint64_t element_bytes = 8;

@@ -1,9 +1,10 @@
 // ucg_plan verify: proves schedules, either the planner's or those in files.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,36 +31,59 @@ bool same_host(Rank a, Rank b, const void* placement) {
     return static_cast<const topo::Placement*>(placement)->same_host(a, b);
 }
 
-/// Plans all ranks by one algorithm and proves their schedules together. Where the algorithm's row
-/// says how many messages share a link between hosts, proves that, too.
-Status prove(const plan::Facts& facts, const Question& question, std::string_view algorithm) {
-    std::vector<graph::Request> requests;
-    std::vector<graph::Schedule> schedules;
-    for (Rank rank = 0; rank < question.rank_count; ++rank) {
-        requests.push_back(request_of(question, rank));
-        Result<graph::Schedule> schedule = plan::plan(facts, requests.back(), rank, algorithm);
-        if (!schedule) {
-            return schedule.status();
-        }
-        schedules.push_back(std::move(*schedule));
-    }
-    const std::optional<graph::Network> links =
-        plan::links_to_prove(facts, schedules.front().algorithm);
-    return graph::verify(schedules, requests, same_host, &facts.placement,
-                         links ? &*links : nullptr);
-}
+/// Where the ranks of a question are.
+struct Site {
+    topo::Placement placement;
+    std::unique_ptr<const plan::Network> network; ///< The links between its hosts.
+    std::string options;                          ///< Of `ucg_plan show`, which say so.
+};
 
 /// Proves the planner's schedules for all questions of a sweep.
 class Campaign {
   public:
-    /// `algorithm` is empty for all algorithms.
+    /// `algorithm` is empty for all algorithms. All references are borrowed.
     Campaign(const ProfileOption& option, const cost::Profile& profile,
              const TopologyOption& topology, std::optional<topo::Cluster> cluster,
              std::string algorithm)
         : option_(option), profile_(profile), topology_(topology), cluster_(std::move(cluster)),
           algorithm_(std::move(algorithm)) {}
 
+    /// Proves them for ranks on the hosts and sockets of the sweep.
     Status run(const Sweep& sweep) {
+        return run(sweep, [&](const PlacedQuestion& placed) {
+            return find_sites(sweep, placed.question.rank_count, placed.hosts);
+        });
+    }
+
+    /// Proves them for ranks that are placed as the file `path` says.
+    Status run(const Sweep& sweep, const topo::Placement& placement, const std::string& path) {
+        if (Status status = add_site(placement, fmt::format("--placement {}", path));
+            !status.ok()) {
+            return status;
+        }
+        return run(sweep, [](const PlacedQuestion&) { return Status(); });
+    }
+
+    std::string summary(const Sweep& sweep) const {
+        std::string text;
+        for (const auto& [collective, name] : seen_) {
+            text += fmt::format("{} {}\n", graph::name(collective), name);
+        }
+        if (const std::vector<std::string> names = never_eligible(sweep); !names.empty()) {
+            text += fmt::format("never eligible: {}\n", fmt::join(names, ", "));
+        }
+        return text + fmt::format("proved {} plans, {} schedules, of {} algorithms in {:.1f} s\n",
+                                  plans_, schedules_, seen_.size(), seconds_);
+    }
+
+    bool found_nothing() const { return plans_ == 0; }
+
+  private:
+    using Schedules = std::vector<graph::Schedule>;
+
+    /// `find` sets the sites of a question.
+    template <typename Find>
+    Status run(const Sweep& sweep, Find find) {
         const Clock::time_point begin = Clock::now();
         const std::vector<PlacedQuestion> list = questions(sweep);
         ProgressLine progress;
@@ -69,7 +93,11 @@ class Campaign {
                 return fmt::format("{} of {} requests: {} among {} ranks", i, list.size(),
                                    graph::name(question.collective), question.rank_count);
             });
-            if (Status status = answer(list[i]); !status.ok()) {
+            Status status = find(list[i]);
+            if (status.ok()) {
+                status = answer(question);
+            }
+            if (!status.ok()) {
                 return status;
             }
         }
@@ -77,62 +105,109 @@ class Campaign {
         return {};
     }
 
-    std::string summary() const {
-        std::string text;
-        for (const auto& [collective, name] : seen_) {
-            text += fmt::format("{} {}\n", graph::name(collective), name);
+    Status find_sites(const Sweep& sweep, Rank rank_count, Rank hosts) {
+        if (std::exchange(placed_, {rank_count, hosts}) == std::pair(rank_count, hosts)) {
+            return {};
         }
-        return text + fmt::format("proved {} plans, {} schedules, of {} algorithms in {:.1f} s\n",
-                                  plans_, schedules_, seen_.size(), seconds_);
-    }
-
-    bool found_nothing() const { return plans_ == 0; }
-
-  private:
-    Status place(Rank rank_count, Rank hosts) {
-        placement_ = spread(rank_count, hosts);
-        placement_hosts_ = hosts;
-        Result<std::unique_ptr<const plan::Network>> network =
-            topology_.network(cluster_, *placement_);
-        if (!network) {
-            return network.status();
-        }
-        network_ = std::move(*network);
-        return {};
-    }
-
-    Status answer(const PlacedQuestion& placed) {
-        const Question& question = placed.question;
-        if (!placement_ || placement_hosts_ != placed.hosts ||
-            placement_->rank_count() != question.rank_count) {
-            if (Status status = place(question.rank_count, placed.hosts); !status.ok()) {
+        sites_.clear();
+        const topo::Placement placement = spread(rank_count, hosts);
+        for (const Rank sockets : sweep.socket_counts) {
+            if (sockets > 1 && sockets > placement.ranks_per_host_min()) {
+                continue;
+            }
+            std::string options = fmt::format("--ranks {} --hosts {}", rank_count, hosts);
+            options += sockets > 1 ? fmt::format(" --sockets {}", sockets) : "";
+            if (Status status = add_site(on_sockets(placement, sockets), std::move(options));
+                !status.ok()) {
                 return status;
             }
         }
-        const plan::Facts facts = option_.facts(*placement_, profile_, network_.get());
-        const graph::Request request = request_of(question, question.root);
-        if (Status status = graph::validate(request, question.root); !status.ok()) {
+        return {};
+    }
+
+    Status add_site(topo::Placement placement, std::string options) {
+        Result<std::unique_ptr<const plan::Network>> network =
+            topology_.network(cluster_, placement);
+        if (!network) {
+            return network.status();
+        }
+        sites_.push_back({std::move(placement), std::move(*network), std::move(options)});
+        return {};
+    }
+
+    Status answer(const Question& question) {
+        std::vector<graph::Request> requests;
+        for (Rank rank = 0; rank < question.rank_count; ++rank) {
+            requests.push_back(request_of(question, rank));
+        }
+        const auto root = static_cast<std::size_t>(question.root);
+        if (Status status = graph::validate(requests[root], question.root); !status.ok()) {
             return status;
         }
-        for (const plan::Algorithm& row : plan::algorithms()) {
-            if (row.collective != question.collective ||
-                !(algorithm_.empty() || row.name == plan::split_algorithm(algorithm_).name) ||
-                !row.eligible(facts, request)) {
-                continue;
+        std::map<std::string_view, Schedules> proved;
+        for (const Site& site : sites_) {
+            const plan::Facts facts = option_.facts(site.placement, profile_, site.network.get());
+            for (const plan::Algorithm& row : plan::algorithms()) {
+                if (row.collective != question.collective || !is_wanted(row) ||
+                    !row.eligible(facts, requests[root])) {
+                    continue;
+                }
+                const std::string name = algorithm_.empty() ? std::string(row.name) : algorithm_;
+                if (Status status = prove(facts, requests, name, proved[row.name]); !status.ok()) {
+                    return failure(status.code(),
+                                   "{} by {} on {} hosts: {}; see: ucg_plan show {} {} "
+                                   "--algorithm {}",
+                                   describe(question), name, site.placement.host_count(),
+                                   status.message(), to_options(question), site.options, name);
+                }
+                seen_.insert({row.collective, row.name});
             }
-            const std::string name = algorithm_.empty() ? std::string(row.name) : algorithm_;
-            if (Status status = prove(facts, question, name); !status.ok()) {
-                return failure(status.code(),
-                               "{} by {} on {} hosts: {}\nsee: ucg_plan show {} --hosts {} "
-                               "--algorithm {}",
-                               describe(question), name, placed.hosts, status.message(),
-                               to_options(question), placed.hosts, name);
-            }
-            ++plans_;
-            schedules_ += static_cast<std::uint64_t>(question.rank_count);
-            seen_.insert({row.collective, row.name});
         }
         return {};
+    }
+
+    /// Returns the algorithms that were asked for, of which nothing was proved.
+    std::vector<std::string> never_eligible(const Sweep& sweep) const {
+        std::vector<std::string> names;
+        for (const plan::Algorithm& row : plan::algorithms()) {
+            const bool is_asked = std::find(sweep.collectives.begin(), sweep.collectives.end(),
+                                            row.collective) != sweep.collectives.end();
+            if (is_asked && is_wanted(row) && !seen_.contains({row.collective, row.name})) {
+                names.push_back(fmt::format("{} {}", graph::name(row.collective), row.name));
+            }
+        }
+        return names;
+    }
+
+    bool is_wanted(const plan::Algorithm& row) const {
+        return algorithm_.empty() || row.name == plan::split_algorithm(algorithm_).name;
+    }
+
+    /// Plans all ranks by one algorithm and proves their schedules together, unless they are those
+    /// in `proved`, which were proved for the same hosts and become these. Where the algorithm's
+    /// row says how many messages share a link between hosts, proves that, too.
+    Status prove(const plan::Facts& facts, const std::vector<graph::Request>& requests,
+                 std::string_view algorithm, Schedules& proved) {
+        Schedules schedules;
+        for (std::size_t rank = 0; rank < requests.size(); ++rank) {
+            Result<graph::Schedule> schedule =
+                plan::plan(facts, requests[rank], static_cast<Rank>(rank), algorithm);
+            if (!schedule) {
+                return schedule.status();
+            }
+            schedules.push_back(std::move(*schedule));
+        }
+        if (schedules == proved) {
+            return {};
+        }
+        const std::optional<graph::Network> links =
+            plan::links_to_prove(facts, schedules.front().algorithm);
+        Status status = graph::verify(schedules, requests, same_host, &facts.placement,
+                                      links ? &*links : nullptr);
+        ++plans_;
+        schedules_ += schedules.size();
+        proved = std::move(schedules);
+        return status;
     }
 
     const ProfileOption& option_;
@@ -140,9 +215,8 @@ class Campaign {
     const TopologyOption& topology_;
     std::optional<topo::Cluster> cluster_;
     std::string algorithm_;
-    std::optional<topo::Placement> placement_;
-    std::unique_ptr<const plan::Network> network_; ///< The links between the hosts of placement_.
-    Rank placement_hosts_ = 0;
+    std::pair<Rank, Rank> placed_ = {0, 0}; ///< The ranks and hosts of sites_ in a sweep.
+    std::vector<Site> sites_;               ///< On the same hosts, with other sockets.
     std::uint64_t plans_ = 0;
     std::uint64_t schedules_ = 0;
     std::set<std::pair<graph::Collective, std::string_view>> seen_;
@@ -171,7 +245,11 @@ class VerifyCommand final : public Command {
             "  ucg_plan verify --collective bcast --algorithm knomial --ranks 1..32 --roots all\n"
             "  ucg_plan verify --collective all --ranks 2..16 --hosts 1,2,3 --bytes 0,8,64k\n"
             "  ucg_plan show --collective scan --ranks 4 --bytes 8 > scan.txt\n"
-            "  $EDITOR scan.txt; ucg_plan verify --file scan.txt");
+            "  $EDITOR scan.txt; ucg_plan verify --file scan.txt\n"
+            "  ucg_topo placement --hosts 3 --ranks-per-host 4 --map host > cyclic.txt\n"
+            "  ucg_plan verify --collective all --placement cyclic.txt\n"
+            "  ucg_plan show --collective allreduce --bytes 8 --placement cyclic.txt | \\\n"
+            "    ucg_plan verify --file - --placement cyclic.txt");
     }
 
     Status run() const override { return files_.empty() ? verify_plans() : verify_files(); }
@@ -198,6 +276,17 @@ class VerifyCommand final : public Command {
                         "How many hosts the ranks are spread over, for example 1..4 (default: "
                         "1,2,3; with --file: 1)")
             ->type_name("RANGES");
+        app_.add_option("--sockets", sockets_,
+                        "How many sockets the ranks of a host are spread over, where each has as "
+                        "many ranks; 1: all ranks of a host are equally far apart (default: 1,2)")
+            ->type_name("RANGES");
+        app_.add_option("--placement", placement_path_,
+                        "File as \"ucg_topo placement\" prints; \"-\": standard input. Where the "
+                        "ranks are, instead of --ranks, --hosts and --sockets")
+            ->type_name("FILE")
+            ->excludes("--ranks")
+            ->excludes("--hosts")
+            ->excludes("--sockets");
         add_size_option(app_, "--bytes", sweep_.bytes,
                         "Lengths, for example 0,8,64k (default: 0,8,4k)")
             ->delimiter(',');
@@ -239,6 +328,7 @@ class VerifyCommand final : public Command {
     void check() {
         sweep_.rank_counts = numbers("--ranks", ranks_);
         sweep_.host_counts = numbers("--hosts", hosts_);
+        sweep_.socket_counts = numbers("--sockets", sockets_);
         if (files_.empty() && collectives_.empty()) {
             throw CLI::RequiredError("--collective or --file");
         }
@@ -295,14 +385,28 @@ class VerifyCommand final : public Command {
         }
         Campaign campaign(profile_, *profile, topology_, std::move(*cluster),
                           algorithm_ == "all" ? "" : algorithm_);
-        if (Status status = campaign.run(sweep_); !status.ok()) {
+        if (Status status = run(campaign); !status.ok()) {
             return status;
         }
         if (campaign.found_nothing()) {
             return Status(Code::unsupported, "no algorithm is eligible for any of the requests: "
                                              "nothing was proved");
         }
-        return write_output("-", campaign.summary());
+        return write_output("-", campaign.summary(sweep_));
+    }
+
+    Status run(Campaign& campaign) const {
+        if (placement_path_.empty()) {
+            return campaign.run(sweep_);
+        }
+        const Result<topo::Placement> placement = read_placement(placement_path_);
+        if (!placement) {
+            return placement.status();
+        }
+        Sweep sweep = sweep_;
+        sweep.rank_counts = {placement->rank_count()};
+        sweep.host_counts = {1};
+        return campaign.run(sweep, *placement, placement_path_);
     }
 
     Status verify_files() const {
@@ -316,9 +420,11 @@ class VerifyCommand final : public Command {
             return requests.status();
         }
         const auto ranks = static_cast<Rank>(schedules->size());
-        const bool hosts_given = app_.get_option("--hosts")->count() > 0;
-        const Rank hosts = std::min(hosts_given ? sweep_.host_counts.front() : 1, ranks);
-        const topo::Placement placement = spread(ranks, hosts);
+        const Result<topo::Placement> found = placement_of(ranks);
+        if (!found) {
+            return found.status();
+        }
+        const topo::Placement& placement = *found;
         if (Status status = graph::verify(*schedules, *requests, same_host, &placement);
             !status.ok()) {
             return status;
@@ -329,15 +435,33 @@ class VerifyCommand final : public Command {
                                         first.algorithm, ranks));
     }
 
+    /// Returns where the ranks of schedules in files are.
+    Result<topo::Placement> placement_of(Rank ranks) const {
+        if (placement_path_.empty()) {
+            const bool hosts_given = app_.get_option("--hosts")->count() > 0;
+            return spread(ranks, std::min(hosts_given ? sweep_.host_counts.front() : 1, ranks));
+        }
+        Result<topo::Placement> placement = read_placement(placement_path_);
+        if (placement && placement->rank_count() != ranks) {
+            return in_file(placement_path_,
+                           failure(Code::invalid_argument, "{} ranks, but the schedules are of {}",
+                                   placement->rank_count(), ranks));
+        }
+        return placement;
+    }
+
     Sweep sweep_{.collectives = {},
                  .rank_counts = {},
                  .host_counts = {},
+                 .socket_counts = {},
                  .bytes = {0, 8, 4096},
                  .roots = {"first", "mid", "last"}};
     std::vector<std::string> collectives_;
     std::string algorithm_ = "all";
     std::string ranks_ = "2..16";
     std::string hosts_ = "1,2,3";
+    std::string sockets_ = "1,2";
+    std::string placement_path_;
     std::vector<std::string> files_;
     std::optional<Rank> root_;
     std::vector<std::uint64_t> blocks_;

@@ -58,7 +58,7 @@ XML = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "topo"
 
 # Options that cannot be given together.
 EXCLUDES = {
-    "--placement": {"--ranks", "--hosts", "--ranks-per-host"},
+    "--placement": {"--ranks", "--hosts", "--ranks-per-host", "--sockets"},
     "--file": {"--hosts", "--ranks-per-host", "--collective"},
     "--ranks-per-host": {"--ranks"},
     "--system": {"--output"},
@@ -94,6 +94,7 @@ QUESTION = {
     "--placement": ["| --placement placement.txt"],
     "--hosts": ["| --hosts 2"],
     "--ranks-per-host": ["--hosts 2 | --ranks-per-host 3"],
+    "--sockets": ["--collective barrier --ranks 12 | --sockets 2"],
     "--this-machine": ["--bytes 1M | --this-machine"],
     "--unbound": ["--collective allreduce --bytes 1M | --unbound"],
     **PROFILE, **TOPOLOGY,
@@ -184,6 +185,8 @@ COMMANDS = {
         "--algorithm": ["| --algorithm ring", "| --algorithm recursive_multiplying:a2,a2"],
         "--ranks": ["| --ranks 2..4,6"],
         "--hosts": ["| --hosts 1..2"],
+        "--sockets": ["--ranks 8 | --sockets 1..3"],
+        "--placement": ["| --placement placement.txt"],
         "--bytes": ["| --bytes 0,8,4k"],
         "--roots": ["--collective bcast | --roots all", "--collective bcast | --roots first"],
         "--element-bytes": ["--bytes 4k | --element-bytes 4k"],
@@ -213,6 +216,7 @@ COMMANDS = {
         "--collective": ["| --collective allreduce => a4"],
         "--blocks": ["elsewhere: ucg_plan show; the only collective here has none"],
         "--root": ["elsewhere: ucg_plan show; the only collective here has none"],
+        "--sockets": ["| --sockets 2"],
         "--unbound": ["| --unbound => schedules"],
         # Only messages are priced.
         "--nonblocking": ["| --nonblocking => a4"],

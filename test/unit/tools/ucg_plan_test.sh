@@ -17,7 +17,8 @@ expect 0 '"recursive_multiplying:a2,a4" rank 0 of 8' show --collective allreduce
     --ranks 8 --bytes 8 --rank 0 --algorithm recursive_multiplying:a2,a4
 expect 0 'proved 8 plans' verify --collective allreduce --ranks 8 --hosts 1 --bytes 0,8 \
     --algorithm recursive_multiplying:a2,a4
-expect 1 'for 8 ranks, not for 9' verify --collective allreduce --ranks 9 --hosts 1 --bytes 8 \
+expect 1 'for 8 ranks, not for 9; see: ucg_plan show .* --ranks 9 --hosts 1 --algorithm' \
+    verify --collective allreduce --ranks 9 --hosts 1 --bytes 8 \
     --algorithm recursive_multiplying:a2,a4
 expect 0 '^  two_level .*not eligible.*; needs several hosts$' list --collective bcast --ranks 4
 expect 0 '"unmet": "several hosts"' list --collective bcast --ranks 4 --format json
@@ -102,6 +103,35 @@ END
 expect 0 '^proved [0-9]+ plans, [0-9]+ schedules, of 1 algorithms' \
     verify --collective allreduce --algorithm ring --ranks 2..9,16
 expect 0 '^proved [0-9]+ plans' verify --collective all --ranks 1..5 --roots all
+
+# Ranks that go round the hosts: what is proved of them is what they run.
+for rank in 0 1 2 3 4 5 6 7 8 9 10 11; do
+    echo "rank $rank: host $((rank % 3))"
+done >"$directory/cyclic"
+"$tool" show --collective allreduce --placement "$directory/cyclic" --bytes 8 \
+    --algorithm two_level >"$directory/plan" || failures=$((failures + 1))
+expect 0 '^proved allreduce two_level, 12 ranks' \
+    verify --file "$directory/plan" --placement "$directory/cyclic"
+expect 1 'is out of reach' verify --file "$directory/plan" --hosts 3
+head -n 4 "$directory/cyclic" >"$directory/four"
+expect 1 'four: 4 ranks, but the schedules are of 12$' \
+    verify --file "$directory/plan" --placement "$directory/four"
+expect 0 '^allgather two_level$' \
+    verify --collective allgather,bcast --placement "$directory/cyclic" --bytes 0,8
+expect 2 '--hosts excludes --placement' \
+    verify --collective bcast --placement "$directory/cyclic" --hosts 2
+
+# Hosts of several sockets. Schedules that are the same as on one socket are proved once.
+expect 0 '^allreduce tiled_hierarchical$' verify --collective allreduce --ranks 8 --bytes 4k
+expect 0 '^bcast two_stage$' verify --collective bcast --ranks 5 --bytes 4k
+expect 0 '^barrier flag_slot_tree$' verify --collective barrier --ranks 6 --sockets 3
+expect 0 '^proved 4 plans, 16 schedules' verify --collective allreduce --algorithm ring --ranks 4 \
+    --bytes 8 --in-place no --commutative yes --hosts 1..4 --sockets 1..4
+expect 0 '^never eligible: alltoall aapc, alltoall file$' verify --collective alltoall --ranks 4
+expect 0 '^never eligible: .*bcast two_stage' verify --collective bcast --ranks 4 --sockets 1
+expect 0 '^  two_stage  +eligible  ' list --collective bcast --ranks 4 --bytes 4k --sockets 2
+expect 0 '^schedule bcast two_stage rank 3 of 4' show --collective bcast --ranks 4 --sockets 2 \
+    --bytes 4k --algorithm two_stage
 
 # What show prints, verify reads, for every collective; what was changed by hand is refused.
 for collective in barrier bcast reduce allreduce allgather allgatherv alltoall gather gatherv \
