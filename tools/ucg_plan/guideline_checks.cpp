@@ -15,30 +15,6 @@ using graph::Collective;
 
 constexpr std::uint64_t kElementBytes = 8;
 
-/// Returns whether `bytes` of a request is the length of one rank's block.
-bool has_blocks(Collective collective) {
-    switch (collective) {
-    case Collective::allgather:
-    case Collective::alltoall:
-    case Collective::gather:
-    case Collective::scatter:
-    case Collective::reduce_scatter_block: return true;
-    case Collective::barrier:
-    case Collective::bcast:
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::allgatherv:
-    case Collective::alltoallv:
-    case Collective::gatherv:
-    case Collective::scatterv:
-    case Collective::reduce_scatter:
-    case Collective::scan:
-    case Collective::exscan:
-    case Collective::neighbor_alltoallv: return false;
-    }
-    return false;
-}
-
 /// What ranks do in addition to the collectives on the right.
 enum class Beside : std::uint8_t {
     nothing,
@@ -91,7 +67,7 @@ plan::Candidate predicted(const plan::Facts& facts, Collective collective, std::
     question.rank_count = facts.placement.rank_count();
     question.element_bytes = kElementBytes;
     question.commutative = order == Order::any;
-    question.bytes = has_blocks(collective) ? total / ranks : total;
+    question.bytes = graph::has_blocks(collective) ? total / ranks : total;
     return plan::candidates(facts, request_of(question, 0)).front();
 }
 

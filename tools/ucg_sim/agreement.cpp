@@ -12,30 +12,6 @@ using graph::Collective;
 
 constexpr std::uint64_t kElementBytes = 8;
 
-/// Returns whether `bytes` of a request is the length of one rank's block.
-bool has_blocks(Collective collective) {
-    switch (collective) {
-    case Collective::allgather:
-    case Collective::allgatherv:
-    case Collective::alltoall:
-    case Collective::alltoallv:
-    case Collective::gather:
-    case Collective::scatter:
-    case Collective::reduce_scatter:
-    case Collective::reduce_scatter_block: return true;
-    case Collective::barrier:
-    case Collective::bcast:
-    case Collective::reduce:
-    case Collective::allreduce:
-    case Collective::gatherv:
-    case Collective::scatterv:
-    case Collective::scan:
-    case Collective::exscan:
-    case Collective::neighbor_alltoallv: return false;
-    }
-    return false;
-}
-
 /// Returns whether all ranks know the lengths. Where they do not, prices are those of the shortest
 /// length.
 bool has_lengths(Collective collective) {
@@ -49,7 +25,9 @@ Question question_of(const plan::Facts& facts, Collective collective, std::uint6
     question.collective = collective;
     question.rank_count = ranks;
     question.element_bytes = kElementBytes;
-    question.bytes = has_blocks(collective) ? total / static_cast<std::uint64_t>(ranks) : total;
+    question.bytes = has_lengths(collective) && graph::has_blocks(collective)
+                         ? total / static_cast<std::uint64_t>(ranks)
+                         : total;
     question.mean_block_known = true;
     return question;
 }
@@ -139,7 +117,7 @@ Result<std::vector<AgreementCell>> agreement(const plan::Facts& real,
         std::uint64_t before = 0;
         for (const std::uint64_t wanted : bytes) {
             const std::uint64_t total = !has_lengths(collective) ? kElementBytes
-                                        : has_blocks(collective)
+                                        : graph::has_blocks(collective)
                                             ? round_up(std::max(wanted, unit), unit)
                                             : wanted;
             if (total == before) {

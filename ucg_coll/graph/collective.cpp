@@ -298,6 +298,18 @@ bool has_in_place(Collective collective) {
     }
 }
 
+bool has_blocks(Collective collective) {
+    switch (collective) {
+    case Collective::barrier:
+    case Collective::bcast:
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::scan:
+    case Collective::exscan: return false;
+    default: return true;
+    }
+}
+
 bool has_block_vectors(Collective collective) {
     switch (collective) {
     case Collective::allgatherv:

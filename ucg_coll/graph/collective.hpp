@@ -67,6 +67,8 @@ bool rooted(Collective collective);
 MessageUse message_use(Collective collective, Rank rank_count);
 /// Returns whether MPI allows MPI_IN_PLACE for the collective.
 bool has_in_place(Collective collective);
+/// Returns whether buffers have blocks, one for each rank or neighbour, and are not one vector.
+bool has_blocks(Collective collective);
 /// Returns whether blocks may have different lengths (the v-variants and reduce_scatter).
 bool has_block_vectors(Collective collective);
 

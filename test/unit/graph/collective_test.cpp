@@ -26,6 +26,18 @@ TEST_CASE("graph: ranks combine most of what goes one way in reduce and short sc
     CHECK(message_use(Collective::reduce_scatter, 2) == MessageUse::exchanged_combined);
 }
 
+TEST_CASE("graph: collectives have vectors or blocks", "[graph][collective]") {
+    for (const Collective collective : kCollectives) {
+        INFO(name(collective));
+        CHECK((has_blocks(collective) || !has_block_vectors(collective)));
+        const Request request = {.collective = collective, .rank_count = 3, .bytes = 8};
+        if (!has_block_vectors(collective) && collective != Collective::barrier) {
+            const BufferSizes sizes = buffer_sizes(request, 0);
+            CHECK(has_blocks(collective) == (sizes.input == 24 || sizes.output == 24));
+        }
+    }
+}
+
 TEST_CASE("graph: buffer sizes follow the collective", "[graph][collective]") {
     const auto sizes = [](Request r, Rank rank, bool in_place) {
         r.in_place = in_place;
