@@ -169,21 +169,69 @@ std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
     return "";
 }
 
+/// A group that some of the ranks make, in the context of their group of all.
+struct PartGroup {
+    ucg_group_h group = nullptr; ///< Null if it could not be made.
+
+    /// Makes the group of so many ranks from `first` on. All ranks of the job call it at a time,
+    /// those of another group, too; the groups need not have the same number of exchanges.
+    PartGroup(const ForkedRank& rank, ucg_context_h context, int first, int size)
+        : rank_(rank), first_(static_cast<std::size_t>(first)),
+          size_(static_cast<std::size_t>(size)) {
+        ucg_group_params_t params = {};
+        params.rank = static_cast<std::uint32_t>(rank.rank() - first);
+        params.size = static_cast<std::uint32_t>(size);
+        params.oob_allgather = allgather;
+        params.oob_arg = this;
+        if (ucg_group_create(context, &params, &group) != UCG_OK) {
+            group = nullptr;
+        }
+        const std::string made = "made";
+        std::vector<std::string> all;
+        do {
+            all = rank.exchange(made);
+        } while (std::count(all.begin(), all.end(), made) < rank.size());
+    }
+    ~PartGroup() {
+        if (group != nullptr) {
+            ucg_group_destroy(group);
+        }
+    }
+    PartGroup(const PartGroup&) = delete;
+    PartGroup& operator=(const PartGroup&) = delete;
+
+  private:
+    static int allgather(void* argument, const void* send, void* receive, std::size_t bytes) {
+        const auto& self = *static_cast<const PartGroup*>(argument);
+        const std::vector<std::string> all =
+            self.rank_.exchange({static_cast<const char*>(send), bytes});
+        for (std::size_t i = 0; i < self.size_; ++i) {
+            std::memcpy(static_cast<char*>(receive) + i * bytes, all[self.first_ + i].data(),
+                        bytes);
+        }
+        return 0;
+    }
+
+    const ForkedRank& rank_;
+    std::size_t first_;
+    std::size_t size_;
+};
+
 bool told_of_other_choice = false;
 
-/// Plans an allreduce by an algorithm that the user has chosen. Does the library log that it cannot
-/// serve?
-bool is_planned_otherwise(const ForkedRank& rank, const ForkedGroup& library) {
+/// Plans an allreduce of so many ranks by an algorithm that the user has chosen. Does the library
+/// of any rank log that it cannot serve?
+bool is_planned_otherwise(const ForkedRank& rank, ucg_group_h group, int size) {
     const auto listen = [](const char* line, void* /*unused*/) {
         told_of_other_choice =
             told_of_other_choice || std::strstr(line, "the planner chooses") != nullptr;
     };
     ucg_log_set_handler(listen, nullptr, nullptr);
     Call call{UCG_COLL_ALLREDUCE, static_cast<std::uint64_t>(rank.rank()),
-              static_cast<std::uint64_t>(rank.size()), false};
+              static_cast<std::uint64_t>(size), false};
     call.fill();
     const ucg_coll_params_t params = call.params();
-    if (ucg_coll_init(library.group, &params, &call.coll) == UCG_OK) {
+    if (ucg_coll_init(group, &params, &call.coll) == UCG_OK) {
         ucg_coll_free(call.coll);
     }
     const std::vector<std::string> all = rank.exchange(told_of_other_choice ? "told" : "");
@@ -281,7 +329,26 @@ TEST_CASE("capi: where one rank may not read the others nobody helps, in the fir
         if (library.group == nullptr) {
             return "no group";
         }
-        return is_planned_otherwise(rank, library) ? "" : "they would help";
+        return is_planned_otherwise(rank, library.group, 3) ? "" : "they would help";
+    }));
+}
+
+TEST_CASE("capi: ranks of a small group help one another, however many ranks are on the host",
+          "[capi][help]") {
+    constexpr int kRanks = 66;
+    if (!ucg::test::can_fork(kRanks)) {
+        WARN("this system allows no " << kRanks << " processes");
+        return;
+    }
+    check(fork_ranks(kRanks, kLimit, [](const ForkedRank& rank) -> std::string {
+        const ForkedGroup library(rank, {{"ALLREDUCE", "helped"}, {"LOG_LEVEL", "warn"}});
+        if (library.group == nullptr) {
+            return "no group";
+        }
+        const PartGroup pair(rank, library.context, rank.rank() / 2 * 2, 2);
+        return pair.group == nullptr                       ? "no small group"
+               : is_planned_otherwise(rank, pair.group, 2) ? "they would not help"
+                                                           : "";
     }));
 }
 

@@ -121,7 +121,7 @@ std::uint64_t staging_bytes(std::uint32_t rank_count, const ShmOptions& options)
 RegionLayout region_layout(std::uint32_t rank_count, const ShmOptions& options);
 
 /// Returns whether the kernel lets this process read and write the memory of all these. Tries what
-/// was not tried before; false as well for more than it tries.
+/// was not tried before, by two system calls for each.
 bool reaches_all(shm::Heap& heap, std::span<const shm::AccessTicket> others);
 
 /// What a rank's peers need to know. Exchanged as bytes by the caller.
