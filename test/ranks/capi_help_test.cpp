@@ -352,6 +352,29 @@ TEST_CASE("capi: ranks of a small group help one another, however many ranks are
     }));
 }
 
+TEST_CASE("capi: ranks help one another though one of them may not read some other rank",
+          "[capi][help]") {
+    check(fork_ranks(4, kLimit, [](const ForkedRank& rank) -> std::string {
+        const std::string other = rank.exchange(std::to_string(::getpid()))[2];
+        if (rank.rank() == 0 &&
+            !ucg::test::refuse_process_vm_readv_of(static_cast<std::uint32_t>(std::stoul(other)))) {
+            return "no seccomp filter could be set";
+        }
+        const ForkedGroup library(rank, {{"ALLREDUCE", "helped"}, {"LOG_LEVEL", "warn"}});
+        if (library.group == nullptr) {
+            return "no group";
+        }
+        const PartGroup pair(rank, library.context, rank.rank() / 2 * 2, 2);
+        if (pair.group == nullptr) {
+            return "no small group";
+        }
+        if (is_planned_otherwise(rank, pair.group, 2)) {
+            return "they would not help in the small group";
+        }
+        return is_planned_otherwise(rank, library.group, 4) ? "" : "they would help in the large";
+    }));
+}
+
 TEST_CASE("capi: ranks in PID namespaces of their own take nobody for dead", "[capi][help]") {
     const std::vector<RankResult> results =
         fork_ranks(2, kLimit, [](const ForkedRank& rank) -> std::string {

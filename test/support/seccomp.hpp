@@ -34,6 +34,20 @@ inline bool refuse_process_vm_readv() {
     return detail::filter_calls(program);
 }
 
+/// Like refuse_process_vm_readv(), for the memory of one process.
+inline bool refuse_process_vm_readv_of(std::uint32_t process) {
+    static_assert(std::endian::native == std::endian::little, "the low half of the argument");
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, process, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    return detail::filter_calls(program);
+}
+
 /// From now on madvise() with this advice fails; EINVAL is the error of a kernel that does not know
 /// the advice.
 inline bool refuse_advice(std::uint32_t advice, std::uint32_t error = EINVAL) {

@@ -176,6 +176,11 @@ bool all_attached(const std::vector<ShmOffer>& offers) {
                        [](const ShmOffer& offered) { return offered.attached != 0; });
 }
 
+bool all_reach_attached(const std::vector<ShmOffer>& offers) {
+    return std::all_of(offers.begin(), offers.end(),
+                       [](const ShmOffer& offered) { return offered.reaches_attached != 0; });
+}
+
 std::vector<ShmEnd> ends_of(const std::vector<ShmOffer>& offers) {
     std::vector<ShmEnd> ends;
     ends.reserve(offers.size());
@@ -257,9 +262,6 @@ bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
     if (offered_ != nullptr) {
         offered_->establish();
     }
-    // Who may not read others has told them nothing of himself.
-    group_.kernel_copies =
-        group_.kernel_copies && options().single_copy_bytes_min != transport::CopyLengths::never();
     given_ = offered_.get();
     group_.shm = std::move(offered_);
     agree_on_staging(offers);
@@ -267,15 +269,14 @@ bool SharedMemoryWireup::settle(const std::vector<ShmOffer>& offers) {
 }
 
 /// Exchanges how far ranks came. `ends`: this rank's end, and afterwards those of all ranks. Where
-/// nobody has to map any heap, all ranks come to the same end, and have said before whether they
-/// reach all that they know; then there is no exchange, and `ends` stays.
+/// nobody has to map any heap, all ranks come to the same end; if they have also said that they
+/// reach all that they know, or the kernel copies nothing, there is no exchange, and `ends` stays.
 Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offers,
                                                std::vector<ShmEnd>& ends) {
     const bool reaches = reaches_all(ends.front());
-    if (all_attached(offers)) {
-        group_.kernel_copies =
-            std::all_of(offers.begin(), offers.end(),
-                        [](const ShmOffer& offered) { return offered.reaches_attached != 0; });
+    const bool may_copy = may_copy_by_kernel();
+    group_.kernel_copies = may_copy && all_reach_attached(offers);
+    if (all_attached(offers) && group_.kernel_copies == may_copy) {
         co_return Status();
     }
     const ShmOutcome mine = {ends.front(), reaches ? std::uint32_t{1} : 0};
@@ -284,7 +285,7 @@ Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offe
         co_return connected.status();
     }
     ends.clear();
-    group_.kernel_copies = true;
+    group_.kernel_copies = may_copy;
     for (const ShmOutcome& outcome : *connected) {
         ends.push_back(outcome.end);
         group_.kernel_copies = group_.kernel_copies && outcome.reaches_all != 0;
@@ -322,6 +323,7 @@ Task<std::unique_ptr<transport::ShmTransport>> SharedMemoryWireup::make(ShmOffer
     if (local_ranks.size() == 1) {
         mine.end = ShmEnd::made;
         mine.attached = 1;
+        mine.reaches_attached = 1;
         co_return nullptr;
     }
     Result<shm::Heap*> heap = co_await this->heap();
@@ -356,10 +358,14 @@ void SharedMemoryWireup::try_mates(shm::Heap& heap) {
             mates.push_back(tickets_[i]);
         }
     }
-    const bool may_try = options().single_copy_bytes_min != transport::CopyLengths::never();
-    if (!may_try || !transport::reaches_all(heap, mates)) {
+    if (!may_copy_by_kernel() || !transport::reaches_all(heap, mates)) {
         context_.reaches_not_all();
     }
+}
+
+/// Who may not read others has told them nothing of himself.
+bool SharedMemoryWireup::may_copy_by_kernel() const {
+    return options().single_copy_bytes_min != transport::CopyLengths::never();
 }
 
 bool SharedMemoryWireup::knows_all_heaps(const shm::Heap& heap) const {

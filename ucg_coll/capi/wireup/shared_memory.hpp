@@ -85,6 +85,7 @@ class SharedMemoryWireup {
     Task<Result<shm::Heap*>> heap();
     Task<std::unique_ptr<Transport>> make(ShmOffer& mine, Status& status);
     bool knows_all_heaps(const shm::Heap& heap) const;
+    bool may_copy_by_kernel() const;
     void try_mates(shm::Heap& heap);
     Task<Status> map(std::vector<shm::HeapAddress> heaps);
     Task<ShmEnd> attach(Transport* mine, const std::vector<ShmOffer>& offers, Status& status);
