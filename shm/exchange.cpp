@@ -83,21 +83,25 @@ void Exchange::forget(std::span<const HeapAddress> peers) {
 }
 
 Status Exchange::failure_of(std::span<const HeapAddress> peers) const {
+    Status cause;
     for (const Wanted& wanted : wanted_) {
         const bool asked = std::any_of(peers.begin(), peers.end(), [&](const HeapAddress& peer) {
             return peer.token == wanted.address.token;
         });
-        if (asked && !wanted.failure.ok()) {
-            return wanted.failure;
+        if (asked && wanted.failure.ok()) {
+            return {};
+        }
+        if (asked && (cause.ok() || cause.code() == Code::unreachable)) {
+            cause = wanted.failure;
         }
     }
-    return {};
+    return cause;
 }
 
 /// Fails if the program has closed the own descriptors, which are needed to attach to any new peer.
 Status Exchange::own_descriptors() const {
     if (heap_.door_.get() < 0 || heap_.segment_->descriptor() < 0) {
-        return Status(Code::unreachable,
+        return Status(Code::io_error,
                       "shared memory: the program has closed descriptors that it did not open "
                       "(closefrom), the node heap's among them: processes that it has not met yet "
                       "cannot map it");

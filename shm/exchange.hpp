@@ -49,7 +49,8 @@ class Exchange {
     /// waiting for news until `until` at most. A failure is one of all attachments.
     Status step(Clock::time_point until);
 
-    /// Returns why one of these peers cannot be attached; ok if that is not known.
+    /// Returns why these peers cannot be attached, rather a cause in this process than that one is
+    /// gone; ok as long as one of them may be.
     Status failure_of(std::span<const HeapAddress> peers) const;
 
   private:

@@ -162,16 +162,18 @@ class Heap {
     /// Maps the heaps of `peers`, the own one and those already mapped excepted. Collective: each
     /// of the peers must call it at about the same time with this heap among its own `peers`, since
     /// each serves its segment while it fetches the others'. Returns when all are mapped, and
-    /// fails with timed_out when one has not come within `timeout`, with unreachable when one is
-    /// gone. What was mapped stays mapped as long as its owner's heap lives, or somebody here holds
-    /// it; afterwards until further peers are attached. HeapAttach does it in steps.
+    /// fails with timed_out when one has not come within `timeout`, with unreachable when some are
+    /// gone and all others are mapped, and with another code when this process cannot share memory
+    /// with one that is there. What was mapped stays mapped as long as its owner's heap lives, or
+    /// somebody here holds it; afterwards until further peers are attached. HeapAttach does it in
+    /// steps.
     Status attach(std::span<const HeapAddress> peers, std::chrono::milliseconds timeout);
 
     /// From now on no further peer gets this heap: those that wait for it in attach() fail with
     /// unreachable at once and not after their timeout, even if a forked child of this process
-    /// lives on. For a process that could not attach to all of a group, so that the others would
-    /// wait for it. What peers have mapped stays; the own attach() to further peers fails from now
-    /// on.
+    /// lives on. For a process whose attach() failed otherwise than with unreachable, so that peers
+    /// may wait for it. What peers have mapped stays; the own attach() to further peers fails from
+    /// now on.
     void withdraw();
 
     /// Returns the owner's end of its doorbell. The doorbell lies in this heap's segment, beside

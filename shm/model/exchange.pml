@@ -17,14 +17,16 @@
  * them, so there are no memory orders; there are no timeouts here, by which the code ends at last.
  *
  * With GIVES_UP the first process may withdraw when it misses somebody: it shuts its door, and serves
- * nobody any more. Who finds a door shut does the same, so all come to an end even so.
+ * nobody any more. Who finds a door shut goes on without that one, until it misses nobody else, so
+ * all come to an end even so, and those that live have one another's segments.
  *
  * Each variant breaks something, and must fail: MAP_FIRST (who is called maps before the answer has
  * left), ONLY_OWN (who is called serves those alone that it misses itself), ANSWER_LATER (a process
  * that misses nobody leaves though it has called and was refused, and counts what it heard for
  * served: it maps what it did not answer), DOOR_OPEN (with GIVES_UP: who withdraws leaves its door
- * open). With FIRST_CALLS (of a pair the first alone calls, however long it is at something else)
- * nobody waits for ever either: that the other calls as well saves time.
+ * open), LEAVES (with GIVES_UP and AT_A_TIME: who finds a door shut leaves, though others miss it).
+ * With FIRST_CALLS (of a pair the first alone calls, however long it is at something else) nobody
+ * waits for ever either: that the other calls as well saves time.
  */
 #ifndef PROCESSES
 #define PROCESSES 3
@@ -72,7 +74,13 @@ byte refusals;
 #define SERVES(p) true
 #endif
 
-#define MISSES(p) ((missing & ~mapped[me] & BIT(p)) != 0)
+#define MISSED (missing & ~mapped[me] & ~without)
+#define MISSES(p) ((MISSED & BIT(p)) != 0)
+#ifdef LEAVES
+#define FINDS_SHUT(p) missing = 0
+#else
+#define FINDS_SHUT(p) without = without | BIT(p)
+#endif
 
 inline map(p) {
 #ifndef MAP_FIRST
@@ -88,7 +96,9 @@ inline map(p) {
             ::connection[AT(me, p)] = AT_DOOR;                                                     \
         sent_to[me] = sent_to[me] | BIT(p) ::refusals < REFUSALS->refusals++ fi                    \
     }                                                                                              \
-    ::atomic { p != me && MISSES(p) && shut[p]->goto gives_up }
+    ::atomic {                                                                                     \
+        p != me && MISSES(p) && shut[p] && connection[AT(me, p)] == NONE->FINDS_SHUT(p)            \
+    }
 #define HEAR_ANSWER(p)                                                                             \
     ::atomic {                                                                                     \
         p != me && connection[AT(me, p)] == ANSWERED->connection[AT(me, p)] = NONE;                \
@@ -136,13 +146,13 @@ inline hang_up() {
 }
 
 proctype Process(byte me) {
-    byte group, missing, peer;
+    byte group, missing, without, peer;
     do
     :: group == GROUPS -> break
     :: group < GROUPS ->
         missing = MEMBER(me, group);
         do
-        :: atomic { (missing & ~mapped[me]) == 0 -> hang_up(); break }
+        :: atomic { MISSED == 0 -> hang_up(); break }
 #ifdef AT_A_TIME
         :: atomic { group < GROUPS - 1 -> group++; missing = missing | MEMBER(me, group) }
 #endif

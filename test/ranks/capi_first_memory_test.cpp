@@ -3,13 +3,28 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "test/ranks/capi_creation_orders.hpp"
 #include "test/support/catch.hpp"
+#include "test/support/forked_group.hpp"
 
 using namespace ucg::test;
+
+namespace {
+
+/// Leaves this process no descriptor to open.
+bool take_descriptors_away() {
+    const int next = ::dup(STDERR_FILENO);
+    ::close(next);
+    const rlimit limit = {static_cast<rlim_t>(next), static_cast<rlim_t>(next)};
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+} // namespace
 
 TEST_CASE("capi: ranks that share memory for the first time make their group without waiting",
           "[capi][creation]") {
@@ -196,5 +211,28 @@ TEST_CASE("capi: a rank that leaves while memory is being made costs the others 
         Members after(others);
         CHECK(after.make(job) == Outcomes(2, UCG_OK));
         after.destroy();
+    }
+}
+
+TEST_CASE("capi: a rank that cannot map the others' memory costs them its groups alone",
+          "[capi][creation][errors]") {
+    const auto results = fork_ranks(3, std::chrono::seconds(60), [](const ForkedRank& rank) {
+        ucg_context_h context = Job::make_context({{"TLS", "shm"}, {"LOG_LEVEL", "error"}});
+        void* memory = nullptr;
+        if (ucg_mem_alloc(context, 1, &memory) != UCG_OK) { // So each has a segment of its own.
+            return std::string("no memory");
+        }
+        if (rank.rank() == 2 && !take_descriptors_away()) {
+            return std::string("cannot be limited");
+        }
+        const PartGroup all(rank, context, 0, 3);
+        const PartGroup some(rank, context, rank.rank() / 2 * 2, rank.rank() < 2 ? 2 : 1);
+        return std::string(all.group != nullptr    ? "a group of all"
+                           : some.group == nullptr ? "no group of the others"
+                                                   : "");
+    });
+    for (const RankResult& result : results) {
+        INFO(result.output);
+        CHECK(result.ok());
     }
 }

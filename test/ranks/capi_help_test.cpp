@@ -24,6 +24,7 @@ namespace {
 using ucg::test::fork_ranks;
 using ucg::test::ForkedGroup;
 using ucg::test::ForkedRank;
+using ucg::test::PartGroup;
 using ucg::test::RankResult;
 
 /// The number of elements of each block.
@@ -168,54 +169,6 @@ std::string have_many(const ForkedRank& rank, ForkedGroup& library) {
     }
     return "";
 }
-
-/// A group that some of the ranks make, in the context of their group of all.
-struct PartGroup {
-    ucg_group_h group = nullptr; ///< Null if it could not be made.
-
-    /// Makes the group of so many ranks from `first` on. All ranks of the job call it at a time,
-    /// those of another group, too; the groups need not have the same number of exchanges.
-    PartGroup(const ForkedRank& rank, ucg_context_h context, int first, int size)
-        : rank_(rank), first_(static_cast<std::size_t>(first)),
-          size_(static_cast<std::size_t>(size)) {
-        ucg_group_params_t params = {};
-        params.rank = static_cast<std::uint32_t>(rank.rank() - first);
-        params.size = static_cast<std::uint32_t>(size);
-        params.oob_allgather = allgather;
-        params.oob_arg = this;
-        if (ucg_group_create(context, &params, &group) != UCG_OK) {
-            group = nullptr;
-        }
-        const std::string made = "made";
-        std::vector<std::string> all;
-        do {
-            all = rank.exchange(made);
-        } while (std::count(all.begin(), all.end(), made) < rank.size());
-    }
-    ~PartGroup() {
-        if (group != nullptr) {
-            ucg_group_destroy(group);
-        }
-    }
-    PartGroup(const PartGroup&) = delete;
-    PartGroup& operator=(const PartGroup&) = delete;
-
-  private:
-    static int allgather(void* argument, const void* send, void* receive, std::size_t bytes) {
-        const auto& self = *static_cast<const PartGroup*>(argument);
-        const std::vector<std::string> all =
-            self.rank_.exchange({static_cast<const char*>(send), bytes});
-        for (std::size_t i = 0; i < self.size_; ++i) {
-            std::memcpy(static_cast<char*>(receive) + i * bytes, all[self.first_ + i].data(),
-                        bytes);
-        }
-        return 0;
-    }
-
-    const ForkedRank& rank_;
-    std::size_t first_;
-    std::size_t size_;
-};
 
 bool told_of_other_choice = false;
 

@@ -165,8 +165,8 @@ class Context {
     /// not wait for it: its holder may wait for peers, to map their heaps.
     OptionalMutex& maker() { return maker_; }
 
-    /// May this process still share memory? Not after a peer could not be mapped: another attempt
-    /// with that peer would wait for its time-out.
+    /// May this process still share memory? Not after it could not map a peer, for a reason of its
+    /// own or because the peer did not come in time: another attempt would wait for its time-out.
     bool shm_usable() const {
         return config_.shm_enabled() && !shm_failed_.load(std::memory_order_relaxed);
     }

@@ -252,6 +252,7 @@ EXCHANGE = [
     (["-DGIVES_UP"], True, False),
     (["-DGIVES_UP", "-DAT_A_TIME"], True, False),
     (["-DGIVES_UP", "-DDOOR_OPEN"], False, False),
+    (["-DGIVES_UP", "-DAT_A_TIME", "-DLEAVES"], False, False),
     (["-DMAP_FIRST"], False, False),
     (["-DONLY_OWN"], False, False),
     (["-DANSWER_LATER"], False, False),

@@ -195,6 +195,25 @@ TEST_CASE("shm/steps: a peer that is gone fails those alone who want it", "[shm]
     CHECK(all[1].outcome->ok());
 }
 
+TEST_CASE("shm/steps: who misses a peer that is gone still serves the others", "[shm]") {
+    std::mt19937 random(1);
+    auto ranks = heaps(3);
+    const std::vector<HeapAddress> all_three = addresses(ranks, {0, 1, 2});
+    ranks[2]->withdraw();
+    std::vector<Attach> all;
+    for (const std::size_t rank : {0, 1}) {
+        constexpr int kAlone = 100; // The other has not come yet.
+        all.push_back({std::make_unique<HeapAttach>(*ranks[rank], all_three, kNever), {}});
+        CHECK(step_all(all, random, rank == 0 ? kAlone : 0) == false);
+    }
+    step_to_the_end(all, random);
+    for (const Attach& attach : all) {
+        CHECK(attach.outcome->code() == Code::unreachable);
+    }
+    CHECK(ranks[0]->base_of(all_three[1].token) != nullptr);
+    CHECK(ranks[1]->base_of(all_three[0].token) != nullptr);
+}
+
 TEST_CASE("shm/steps: who was mapped and is gone does not come to be missed again", "[shm]") {
     std::mt19937 random(1);
     auto ranks = heaps(3);

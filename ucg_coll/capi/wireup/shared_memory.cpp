@@ -227,7 +227,6 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
         co_return agreed;
     }
     if (!all_made(ends)) {
-        context_.give_up_shm();
         offered_.reset();
         group_.kernel_copies = false;
         context_.drop_unused_heap(); // UCX may need the address space.
@@ -386,7 +385,8 @@ Task<Status> SharedMemoryWireup::map(std::vector<shm::HeapAddress> heaps) {
 }
 
 /// Maps the heaps of the ranks on this host. A rank that fails says so to those that wait for its
-/// heap, which then need not wait for their time-out.
+/// heap, which then need not wait for their time-out. One that only misses peers that are gone is
+/// waited for by nobody, and further groups may share memory without those.
 Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOffer>& offers,
                                         Status& status) {
     if (mine == nullptr) {
@@ -407,8 +407,11 @@ Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOf
     if (status.ok()) {
         co_return ShmEnd::made;
     }
+    if (status.code() == Code::unreachable) {
+        co_return ShmEnd::missing_peer;
+    }
     context_.give_up_shm();
-    co_return status.code() == Code::unreachable ? ShmEnd::missing_peer : ShmEnd::failed;
+    co_return ShmEnd::failed;
 }
 
 /// Does the kernel let this rank read and write the memory of all others on its host? Yes if it is
