@@ -30,6 +30,8 @@ constexpr unsigned kShareUses = 64; // So many calls of expect() use one reading
 /// Retired ranges that are kept for the next of their kind: so many, with so many bytes of pages.
 constexpr std::size_t kKeptMax = 24;
 constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 20;
+/// The pause between two looks whether the peers exist that have not left retired memory.
+constexpr auto kAskPause = std::chrono::seconds(1);
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// Returns how large a file may grow. Beyond that there is no error but the signal SIGXFSZ, so the
@@ -445,9 +447,9 @@ void Heap::drop_kept() {
     }
 }
 
-void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
+void Heap::retire(Leases leases, Leavers leavers) noexcept {
     retiring_.fetch_add(1, std::memory_order_relaxed);
-    Retired retired = {std::move(leases), leavers};
+    Retired retired = {std::move(leases), std::move(leavers)};
     try {
         {
             const std::lock_guard lock(mutex_);
@@ -465,22 +467,37 @@ void Heap::retire(Leases leases, const Leavers& leavers) noexcept {
 }
 
 /// Returns whether peers still look at it. Acquire: their reads come before the memory is leased
-/// again.
-bool Heap::Retired::waits() const {
-    return leavers.word != nullptr &&
-           leavers.word->load(std::memory_order_acquire) % kLeftPages < leavers.count;
+/// again. `ask`: ask whether the first of them has ended. Who has ended may have given pages to it.
+bool Heap::Retired::waits(bool ask) {
+    for (; awaited < leavers.count; ++awaited) {
+        if (leavers.marks[awaited].load(std::memory_order_acquire) == LeftMark::none) {
+            if (!ask || awaited >= leavers.processes.size() ||
+                !has_ended(leavers.processes[awaited])) {
+                return true;
+            }
+            leavers.pages_added = true;
+        }
+    }
+    return false;
 }
 
-/// Returns whether it may have more pages than those known to the leases. REQUIRES: !waits().
+/// Returns whether it may have more pages than those known to the leases. REQUIRES: it does not
+/// wait.
 bool Heap::Retired::pages_added() const {
     return leavers.pages_added ||
-           (leavers.word != nullptr && leavers.word->load(std::memory_order_relaxed) >= kLeftPages);
+           std::any_of(leavers.marks, leavers.marks + leavers.count,
+                       [](const std::atomic<LeftMark>& mark) {
+                           return mark.load(std::memory_order_relaxed) == LeftMark::left_pages;
+                       });
 }
 
 void Heap::collect_retired() {
+    const auto now = std::chrono::steady_clock::now();
     const std::lock_guard lock(mutex_);
+    const bool ask = now - asked_ >= kAskPause;
+    asked_ = ask ? now : asked_;
     const auto first = std::partition(retired_.begin(), retired_.end(),
-                                      [](const Retired& retired) { return retired.waits(); });
+                                      [ask](Retired& retired) { return retired.waits(ask); });
     for (auto retired = first; retired != retired_.end(); ++retired) {
         const bool pages_added = retired->pages_added();
         for (Lease& lease : retired->leases) {

@@ -60,17 +60,20 @@ class Lease {
     std::uint64_t backed_ = 0; ///< and now.
 };
 
-/// A peer adds kLeft to a word that lies in retired memory when it uses that no more, and
-/// kLeftPages as well if it has given pages to it.
-inline constexpr std::uint64_t kLeft = 1;
-inline constexpr std::uint64_t kLeftPages = std::uint64_t{1} << 32;
+/// What each process stores in its mark, which lies in retired memory, when it uses that no more.
+enum class LeftMark : std::uint8_t {
+    none,
+    left,
+    left_pages, ///< It has given pages to that memory.
+};
 
 /// Which peers still look at retired memory.
 struct Leavers {
-    const std::atomic<std::uint64_t>* word =
-        nullptr;              ///< In that memory, or null if there are none.
-    std::uint32_t count = 0;  ///< Peers that will add kLeft to the word.
+    const std::atomic<LeftMark>* marks = nullptr; ///< In that memory, or null if there are none.
+    std::uint32_t count = 0;                      ///< Marks, also of the owner, if it has one.
     bool pages_added = false; ///< The owner has given it pages other than by Lease::back().
+    /// The processes, by mark, so that nobody waits for those that have ended; empty: not known.
+    std::vector<PeerReach> processes = {};
 };
 
 /// Options of Heap::create() and Heap::join().
@@ -139,12 +142,12 @@ class Heap {
     Result<Lease> reserve_near(std::uint64_t bytes, std::uint64_t backed);
 
     using Leases = std::array<Lease, 3>; ///< Those of no bytes are ignored.
-    /// Returns the leases to the heap when all peers have left. Whether they have is looked at
-    /// here, at every lease(), and by collect(). What still waits when the heap ends stays as it
-    /// is: peers keep their mapping of it. The pages that a lease began with may be kept for the
-    /// next one of its kind. Where there is no memory to do so the leases are returned later, or
-    /// stay taken.
-    void retire(Leases leases, const Leavers& leavers) noexcept;
+    /// Returns the leases to the heap when all peers have left, or have ended. Whether they have is
+    /// looked at here, at every lease(), and by collect(). What still waits when the heap ends
+    /// stays as it is: peers keep their mapping of it. The pages that a lease began with may be
+    /// kept for the next one of its kind. Where there is no memory to do so the leases are returned
+    /// later, or stay taken.
+    void retire(Leases leases, Leavers leavers) noexcept;
 
     /// Gives pages to a part of what this or an attached heap has reserved. Fails as lease() does.
     Status back(std::byte* data, std::uint64_t bytes);
@@ -240,8 +243,9 @@ class Heap {
     struct Retired {
         Leases leases;
         Leavers leavers;
+        std::uint32_t awaited = 0; ///< Index of the first mark that was not seen to be set.
 
-        bool waits() const;
+        bool waits(bool ask);
         bool pages_added() const;
     };
 
@@ -300,7 +304,8 @@ class Heap {
     std::shared_ptr<const void> mapped_ = std::make_shared<char>(); ///< Shared by keep_mapped().
     std::map<AccessTicket, PeerAccess> access_;
     std::vector<Retired> retired_;
-    std::atomic<std::size_t> retired_count_ = 0; ///< Size of retired_.
+    std::chrono::steady_clock::time_point asked_; ///< When peers were last asked whether they live.
+    std::atomic<std::size_t> retired_count_ = 0;  ///< Size of retired_.
     /// Bytes of leases that stay taken, since there was no memory to keep them in retired_.
     std::atomic<std::uint64_t> lost_bytes_ = 0;
     std::atomic<unsigned> retiring_ = 0; ///< Threads in retire().

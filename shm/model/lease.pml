@@ -31,8 +31,8 @@
 #define MEMBERS(g) ((g) % 2 == 0 -> 2 : 1) /* The peers. */
 
 /* The orders. */
-#ifndef LEFT_ADDED
-#define LEFT_ADDED RELEASE
+#ifndef LEFT_STORED
+#define LEFT_STORED RELEASE
 #endif
 #ifndef LEFT_LOADED
 #define LEFT_LOADED ACQUIRE
@@ -47,10 +47,10 @@
 #define SHARE_LOADED ACQUIRE
 #endif
 
-#define LEFT(r) (r)
-#define SHARED(r) (REGIONS + (r))
-#define ARRIVED(g) (2 * REGIONS + (g)) /* Ranks of the group that are in its exchange. */
-#define WORDS (2 * REGIONS + GROUPS)
+#define LEFT(r, p) ((r) * PEERS + (p)) /* The peer's mark. */
+#define SHARED(r) (PEERS * REGIONS + (r))
+#define ARRIVED(g) ((PEERS + 1) * REGIONS + (g)) /* Ranks of the group that are in its exchange. */
+#define WORDS ((PEERS + 1) * REGIONS + GROUPS)
 #define STORES (4 * GROUPS + 1)
 #define MEMORY(r) (r)
 #define PLACES REGIONS
@@ -63,16 +63,14 @@
 byte group_in[REGIONS]; /* What is shared there. */
 byte region_of[GROUPS]; /* What the address says. */
 
-#ifdef ONE_LEFT
-#define MISSING 1
-#else
-#define MISSING 0
-#endif
 #ifdef NO_WAIT
-#define HAVE_LEFT(r, count) true
+#define AWAITED(r, p) false
+#elif defined(ONE_LEFT)
+#define AWAITED(r, p) ((p) == 1 && (expected[r] & 2) != 0)
 #else
-#define HAVE_LEFT(r, count) (count + MISSING >= expected[r])
+#define AWAITED(r, p) ((expected[r] & (1 << (p))) != 0)
 #endif
+#define HAS_LEFT(r, p, mark) (!AWAITED(r, p) || mark == 1)
 
 /* All of the group come, and go on when all have come. */
 inline exchange(g) {
@@ -88,7 +86,8 @@ inline write_zeros() {
     atomic {
 #ifndef NO_ZEROS
         write_place(MEMORY(region));
-        store(LEFT(region), RELAXED, 0);
+        store(LEFT(region, 0), RELAXED, 0);
+        store(LEFT(region, 1), RELAXED, 0);
         store(SHARED(region), RELAXED, 0);
 #endif
         skip
@@ -96,10 +95,15 @@ inline write_zeros() {
 }
 
 /* The first region that nobody looks at any more. */
-#define IS_FREE(r) ((r) < REGIONS && HAVE_LEFT(r, LATEST(LEFT(r))))
+#define IS_FREE(r)                                                                                 \
+    ((r) < REGIONS && HAS_LEFT(r, 0, LATEST(LEFT(r, 0))) && HAS_LEFT(r, 1, LATEST(LEFT(r, 1))))
+inline look_at(r, p) {
+    choose(LEFT(r, p), HAS_LEFT(r, p, CHOICE(LEFT(r, p))));
+    take_in(LEFT(r, p), LEFT_LOADED)
+}
 inline collect(r) {
-    choose(LEFT(r), HAVE_LEFT(r, CHOICE(LEFT(r))));
-    take_in(LEFT(r), LEFT_LOADED);
+    look_at(r, 0);
+    look_at(r, 1);
     region = r
 }
 
@@ -129,13 +133,13 @@ proctype Owner(byte me) {
         }
         store(SHARED(region), SHARE_STORED, 1);
         atomic {
-            expected[region] = MEMBERS(group);
+            expected[region] = GROUP_OF(group);
             group++
         }
     od
 }
 
-inline leave() { swap(LEFT(region), LEFT_ADDED, LATEST(LEFT(region)) + 1) }
+inline leave() { store(LEFT(region, me), LEFT_STORED, 1) }
 
 proctype Peer(byte me) {
     byte group, region;

@@ -1,8 +1,12 @@
 // The shared-memory transport between forked processes.
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "shm/shm.hpp"
@@ -221,6 +225,32 @@ TEST_CASE("transport/shm: groups come and go on one heap", "[ranks][shm]") {
         rank.barrier();
         return node.error;
     }));
+}
+
+TEST_CASE("transport/shm: memory of a group comes back though a rank of it was killed",
+          "[ranks][shm]") {
+    const auto results = test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {
+        Node node(rank, ShmOptions());
+        if (!node.error.empty()) {
+            return node.error;
+        }
+        node.transport->establish();
+        rank.barrier();
+        if (rank.rank() == 2) {
+            ::kill(::getpid(), SIGKILL);
+        }
+        node.transport.reset();
+        for (int looks = 0; !node.heap->unused(); ++looks) {
+            if (looks == 2000) {
+                return "memory is still leased";
+            }
+            std::this_thread::sleep_for(10ms); // Processes are asked about once in a second.
+        }
+        rank.barrier();
+        return "";
+    });
+    CHECK(results[2].signal == SIGKILL);
+    require_all_ok({results[0], results[1]});
 }
 
 TEST_CASE("transport/shm: a rank without memory makes an error everywhere, not a hang",

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
@@ -68,8 +69,10 @@ TEST_CASE("shm/heap: leases are zeroed, aligned, apart, and come back", "[shm]")
 
 namespace {
 
-void retire(Heap& heap, Lease lease, const shm::Leavers& leavers) {
-    heap.retire({std::move(lease)}, leavers);
+using Marks = std::array<std::atomic<shm::LeftMark>, 2>;
+
+void retire(Heap& heap, Lease lease, shm::Leavers leavers) {
+    heap.retire({std::move(lease)}, std::move(leavers));
 }
 
 } // namespace
@@ -77,15 +80,15 @@ void retire(Heap& heap, Lease lease, const shm::Leavers& leavers) {
 TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]") {
     const auto heap = make_heap(kMebi);
     std::byte* data = nullptr;
-    std::atomic<std::uint64_t> left = 0;
+    Marks marks = {};
     {
         auto lease = heap->lease(shm::page_bytes());
         REQUIRE(lease.ok());
         data = lease->data();
         data[7] = std::byte{42};
-        retire(*heap, std::move(*lease), {&left, 2});
+        retire(*heap, std::move(*lease), {marks.data(), 2});
     }
-    left += shm::kLeft;
+    marks[1] = shm::LeftMark::left;
     {
         const auto other = heap->lease(shm::page_bytes());
         REQUIRE(other.ok());
@@ -93,7 +96,7 @@ TEST_CASE("shm/heap: retired memory stays as it is until all have left", "[shm]"
         CHECK(heap->free_bytes() == kMebi - 2 * shm::page_bytes());
         CHECK(data[7] == std::byte{42});
     }
-    left += shm::kLeft;
+    marks[0] = shm::LeftMark::left;
     CHECK(heap->free_bytes() == kMebi);
 }
 
@@ -156,7 +159,8 @@ TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[sh
     const std::uint64_t page = shm::page_bytes();
     const auto heap = make_heap(kMebi);
     const bool pages_added = GENERATE(false, true);
-    const std::atomic<std::uint64_t> left = shm::kLeft + (pages_added ? shm::kLeftPages : 0);
+    const Marks marks = {shm::LeftMark::left,
+                         pages_added ? shm::LeftMark::left_pages : shm::LeftMark::left};
     std::byte* data = nullptr;
     {
         auto lease = heap->reserve(8 * page, 2 * page);
@@ -167,7 +171,7 @@ TEST_CASE("shm/heap: retired memory serves the next of its kind, as zeros", "[sh
             REQUIRE(heap->back(data + 5 * page, page).ok());
             std::memset(data + 5 * page, 0xff, page);
         }
-        retire(*heap, std::move(*lease), {&left, 1});
+        retire(*heap, std::move(*lease), {marks.data(), 2});
     }
     CHECK(heap->free_bytes() == kMebi);
     CHECK(pages_there(data, 8 * page) == 2);
@@ -240,11 +244,11 @@ TEST_CASE("shm/heap: what was retired long ago and no lease wants gives way to w
 }
 
 TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {
-    const std::atomic<std::uint64_t> never = 0;
+    const Marks never = {};
     const auto heap = make_heap(kMebi);
     auto lease = heap->lease(1);
     REQUIRE(lease.ok());
-    retire(*heap, std::move(*lease), {&never, 1});
+    retire(*heap, std::move(*lease), {never.data(), 1});
     CHECK(heap->free_bytes() == kMebi - shm::page_bytes());
 }
 

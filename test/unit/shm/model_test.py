@@ -243,7 +243,7 @@ LEASE = [
     (["-DNO_ZEROS"], False, False),
     (["-DZEROS_LATE"], False, False),
 ] + [([f"-D{order}=RELAXED"], False, False) for order in (
-    "LEFT_ADDED", "LEFT_LOADED", "EXCHANGED", "SHARE_STORED", "SHARE_LOADED")]
+    "LEFT_STORED", "LEFT_LOADED", "EXCHANGED", "SHARE_STORED", "SHARE_LOADED")]
 EXCHANGE = [
     ([], True, False),
     (["-DPROCESSES=2", "-DREFUSALS=3"], True, False),

@@ -21,7 +21,7 @@ namespace ucg::capi {
 
 /// Tells builds of one version apart: raised with every change of what ranks tell one another, of
 /// messages, or of the memory that they share.
-inline constexpr std::uint32_t kProtocol = 9;
+inline constexpr std::uint32_t kProtocol = 10;
 
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.

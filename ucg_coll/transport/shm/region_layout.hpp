@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "shm/flag_slot.hpp"
+#include "shm/heap.hpp"
 #include "shm/peer_copy.hpp"
 #include "shm/ring.hpp"
 #include "shm/segment.hpp"
@@ -33,8 +34,6 @@ struct Ask {
 
 /// Lies at the start of a rank's lines.
 struct alignas(2 * kCacheLine) RegionHead {
-    /// Peers add shm::kLeft (and shm::kLeftPages) when they look at nothing of this rank any more.
-    std::atomic<std::uint64_t> left;
     std::atomic<std::uint32_t> rings_taken; ///< Numbers of rings to this rank that are taken.
     std::atomic<std::uint32_t> absent;      ///< 1 once the rank has broken off.
     shm::AccessTicket ticket;               ///< Written before the peers know of the region,
@@ -99,10 +98,10 @@ static_assert(sizeof(Exposed) == kCacheLine);
 
 /// Offsets in the two leases of a rank, and their lengths. One lease is close to those of the other
 /// ranks, if there is room, and has lines, with pages from the beginning (the head, the count of
-/// collectives, the table of exposed buffers, the number of each peer's ring, the first rings and,
-/// of the host's first rank, the lines of all flag slots), and the buffers of the own flag slot.
-/// The other is for pairs of ranks: further rings, and all their buffers. Buffers and further rings
-/// get pages when they are first used.
+/// collectives, the table of exposed buffers, the number of each peer's ring, a mark of each rank
+/// that has left, the first rings and, of the host's first rank, the lines of all flag slots), and
+/// the buffers of the own flag slot. The other is for pairs of ranks: further rings, and all their
+/// buffers. Buffers and further rings get pages when they are first used.
 class RegionLayout {
   public:
     RegionLayout(const shm::RingShape& ring, const shm::FlagSlotShape& flag_slot,
@@ -130,10 +129,15 @@ class RegionLayout {
     std::uint64_t numbers() const {
         return exposed() + outstanding_max_ * std::uint64_t{sizeof(Exposed)};
     }
+    /// Of the marks that ranks, by their index, set when they look at nothing of this rank any
+    /// more.
+    std::uint64_t left_marks() const {
+        return numbers() + flag_slots_.ranks * std::uint64_t{sizeof(std::uint32_t)};
+    }
     /// Of the words for parts: one for each part of the rank in each collective, where so many
     /// ranks help one another.
     std::uint64_t unit_words() const {
-        return round_up(numbers() + flag_slots_.ranks * sizeof(std::uint32_t),
+        return round_up(left_marks() + flag_slots_.ranks * sizeof(shm::LeftMark),
                         sizeof(shm::UnitWord));
     }
     std::uint32_t unit_words_each() const {

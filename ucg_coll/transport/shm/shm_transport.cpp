@@ -77,29 +77,6 @@ ShmTransport::ShmTransport(shm::Heap& heap, Ranks ranks_on_host, Rank self_index
     }
 }
 
-ShmTransport::~ShmTransport() {
-    if (!established_) {
-        return;
-    }
-    if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
-        heap_.retire({std::move(staging_)}, {});
-    }
-    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
-        if (i != self_) {
-            const bool backed =
-                peers_.has(i) && (!layout_.all_at_first() || peers_[i].outbox.has_backed());
-            sites_[i].head().left.fetch_add(shm::kLeft + (backed ? shm::kLeftPages : 0),
-                                            std::memory_order_release);
-        }
-    }
-    const bool pages_added = (!layout_.all_at_first() && !peers_.made().empty()) ||
-                             (flag_slots_.has_value() && flag_slots_->has_backed());
-    const auto& left = reinterpret_cast<const RegionHead*>(lines_.data())->left;
-    heap_.retire({std::move(lines_), std::move(pairs_),
-                  help_.has_value() ? help_->give_back() : shm::Lease()},
-                 {&left, static_cast<std::uint32_t>(ranks_.size() - 1), pages_added});
-}
-
 void ShmTransport::break_off() {
     reinterpret_cast<RegionHead*>(lines_.data())->absent.store(1, std::memory_order_relaxed);
     establish();

@@ -298,6 +298,9 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     void locate(std::span<const ShmAddress> addresses);
     void make_help();
     shm::PeerAccess* access_to(const shm::AccessTicket& ticket);
+    shm::PeerReach process_of(const Site& site);
+    std::vector<shm::PeerReach> processes() noexcept;
+    std::atomic<shm::LeftMark>& left_mark(std::byte* lines, std::uint32_t index) const;
     bool reuses_buffers() const;
     bool open(std::uint32_t index);
     std::byte* ring_lines(std::uint32_t receiver, std::uint32_t sender);

@@ -6,10 +6,15 @@
 
 namespace ucg::transport {
 
+/// Returns the process of that rank, as has_ended() takes it.
+shm::PeerReach ShmTransport::process_of(const Site& site) {
+    const RegionHead& head = site.head();
+    return {nullptr, head.ticket, access_to(head.ticket), head.process};
+}
+
 /// Returns whether the peer's process has ended, as far as this process can tell.
 bool ShmTransport::gone(std::uint32_t peer_index) {
-    const RegionHead& head = sites_[peer_index].head();
-    return shm::has_ended({nullptr, head.ticket, access_to(head.ticket), head.process});
+    return shm::has_ended(process_of(sites_[peer_index]));
 }
 
 /// Returns whether it is time to ask if the peer exists for whose share, or for room at which, this

@@ -1,11 +1,56 @@
 // The part of ShmTransport that is about memory which ranks reach of one another: exposed buffers,
-// and those of ranks that help one another.
+// and those of ranks that help one another; and what becomes of the memory when the group ends.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "ucg_coll/transport/shm/shm_transport.hpp"
 
 namespace ucg::transport {
+
+ShmTransport::~ShmTransport() {
+    if (!established_) {
+        return;
+    }
+    if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
+        heap_.retire({std::move(staging_)}, {});
+    }
+    for (std::uint32_t i = 0; i < sites_.size(); ++i) {
+        if (i != self_) {
+            const bool backed =
+                peers_.has(i) && (!layout_.all_at_first() || peers_[i].outbox.has_backed());
+            left_mark(sites_[i].lines, self_)
+                .store(backed ? shm::LeftMark::left_pages : shm::LeftMark::left,
+                       std::memory_order_release);
+        }
+    }
+    left_mark(lines_.data(), self_).store(shm::LeftMark::left, std::memory_order_relaxed);
+    const bool pages_added = (!layout_.all_at_first() && !peers_.made().empty()) ||
+                             (flag_slots_.has_value() && flag_slots_->has_backed());
+    const std::atomic<shm::LeftMark>* const marks = &left_mark(lines_.data(), 0);
+    heap_.retire({std::move(lines_), std::move(pairs_),
+                  help_.has_value() ? help_->give_back() : shm::Lease()},
+                 {marks, static_cast<std::uint32_t>(ranks_.size()), pages_added, processes()});
+}
+
+/// Returns where the rank of that index says that it looks no more at memory with those lines.
+std::atomic<shm::LeftMark>& ShmTransport::left_mark(std::byte* lines, std::uint32_t index) const {
+    return reinterpret_cast<std::atomic<shm::LeftMark>*>(lines + layout_.left_marks())[index];
+}
+
+/// Returns the processes of all ranks; none if they are not known, or there is no memory.
+std::vector<shm::PeerReach> ShmTransport::processes() noexcept {
+    try {
+        std::vector<shm::PeerReach> processes;
+        processes.reserve(sites_.size());
+        for (const Site& site : sites_) {
+            processes.push_back(process_of(site));
+        }
+        return processes;
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
+}
 
 void ShmTransport::make_help() {
     if (layout_.unit_words_each() == 0) {
