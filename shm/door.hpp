@@ -19,7 +19,8 @@ struct HeapAddress {
     Token token;   ///< Names the process's heap, and the door where it is fetched.
     Token key;     ///< A secret of those to whom the owner has told its address.
     Token segment; ///< Names the segment; heaps that were made together lie in one.
-    std::uint64_t capacity_bytes = 0; ///< Of the segment.
+    std::uint64_t capacity_bytes = 0; ///< Of the segment,
+    std::uint64_t lease_bytes = 0;    ///< and of its start, behind which lie blocks of malloc.
 
     bool operator==(const HeapAddress&) const = default;
 };
@@ -92,7 +93,7 @@ inline constexpr std::size_t kCallersMax = 16;
 
 /// What both sides of a connection send, with or without the descriptor of a segment.
 struct Greeting {
-    static constexpr std::uint64_t kMagic = 0x3350414548474355; // "UCGHEAP3"
+    static constexpr std::uint64_t kMagic = 0x3450414548474355; // "UCGHEAP4"
 
     std::uint64_t magic = kMagic;
     Token to;         // The key of the receiver.

@@ -327,7 +327,7 @@ Status Exchange::take(Letter& letter) {
         return {};
     }
     auto mapping = map_once(from.segment, from.capacity_bytes, [&] {
-        return Segment::adopt(std::move(letter.file), from.capacity_bytes);
+        return Segment::adopt(std::move(letter.file), from.capacity_bytes, from.lease_bytes);
     });
     if (!mapping) {
         return mapping.status();

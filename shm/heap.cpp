@@ -177,7 +177,7 @@ Heap::Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessee
            const Token& segment_token, Door door)
     : segment_(std::move(segment)), parts_(parts), capacity_bytes_(part(Where::part).bytes),
       lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
-                                                          segment_->bytes()},
+                                                          segment_->bytes(), segment_->own_bytes()},
       free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)},
       exchange_(std::make_unique<Exchange>(*this)) {
     kept_.reserve(kKeptMax);

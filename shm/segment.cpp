@@ -103,12 +103,12 @@ Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
     if (!file.valid()) {
         return system_failure(step);
     }
-    return map(std::move(file), bytes, page_bytes());
+    return map(std::move(file), bytes, bytes);
 }
 
-Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes) {
-    // A preloaded one may have huge pages.
-    auto segment = map_sealed(std::move(file), bytes, UCG_SHM_HUGE_PAGE_BYTES);
+Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes,
+                                                std::uint64_t lease_bytes) {
+    auto segment = map_sealed(std::move(file), bytes, lease_bytes);
     if (segment) {
         (*segment)
             ->file_.reset(); // The mapping holds the file; hosts with many ranks need descriptors.
@@ -120,21 +120,22 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
 }
 
 Result<std::unique_ptr<Segment>> Segment::join(Descriptor file, std::uint64_t bytes) {
-    return map_sealed(std::move(file), bytes, page_bytes());
+    return map_sealed(std::move(file), bytes, bytes);
 }
 
 Result<std::unique_ptr<Segment>> Segment::map_sealed(Descriptor file, std::uint64_t bytes,
-                                                     std::uint64_t alignment) {
+                                                     std::uint64_t lease_bytes) {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) {
         return system_failure("fstat");
     }
     const int seals = ::fcntl(file.get(), F_GET_SEALS);
     if (static_cast<std::uint64_t>(info.st_size) < bytes || bytes % page_bytes() != 0 ||
-        seals < 0 || (seals & kSizeSeals) != kSizeSeals) {
+        lease_bytes > bytes || lease_bytes % page_bytes() != 0 || seals < 0 ||
+        (seals & kSizeSeals) != kSizeSeals) {
         return Status(Code::io_error, "shared memory: a peer passed a file that is not a segment");
     }
-    return map(std::move(file), bytes, alignment);
+    return map(std::move(file), bytes, lease_bytes);
 }
 
 bool Segment::process_has_one() {
@@ -156,7 +157,8 @@ std::unique_ptr<Segment> Segment::of_process() {
 }
 
 Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes,
-                                              std::uint64_t alignment) {
+                                              std::uint64_t lease_bytes) {
+    const std::uint64_t alignment = lease_bytes < bytes ? UCG_SHM_HUGE_PAGE_BYTES : page_bytes();
     auto* base = static_cast<std::byte*>(ucg_shm_guarded_room(bytes, alignment));
     if (base == nullptr) {
         return system_failure("mmap");
@@ -168,6 +170,8 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
     }
     // A core file would back every hole with a page. Each process dumps what it has reserved.
     ::madvise(base, bytes, MADV_DONTDUMP);
+    // Leases count their pages, which are few and far between.
+    ::madvise(base, lease_bytes, MADV_NOHUGEPAGE);
     return std::unique_ptr<Segment>(new Segment(std::move(file), base, bytes));
 }
 

@@ -21,8 +21,10 @@ class Segment {
     static Result<std::unique_ptr<Segment>> create(std::uint64_t bytes);
 
     /// Maps a file that another process created. Refuses one that is shorter than `bytes` or that
-    /// could be shortened.
-    static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes);
+    /// could be shortened. `lease_bytes`: the length of what is leased, from the start, which has
+    /// no huge pages; what is behind that may.
+    static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes,
+                                                  std::uint64_t lease_bytes);
 
     /// Like adopt(), for a file of which a part is the caller's: keeps the descriptor, to pass it
     /// on.
@@ -67,9 +69,9 @@ class Segment {
     Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
         : file_(std::move(file)), base_(base), bytes_(bytes), own_bytes_(bytes) {}
     static Result<std::unique_ptr<Segment>> map_sealed(Descriptor file, std::uint64_t bytes,
-                                                       std::uint64_t alignment);
+                                                       std::uint64_t lease_bytes);
     static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes,
-                                                std::uint64_t alignment);
+                                                std::uint64_t lease_bytes);
     Status back(std::uint64_t offset, std::uint64_t bytes);
     Status allocate(std::uint64_t offset, std::uint64_t bytes);
 

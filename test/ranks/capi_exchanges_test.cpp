@@ -255,7 +255,7 @@ namespace {
 constexpr int kOfStrangers = 4;
 constexpr int kOfAcquaintances = 3;
 /// The table in ucg_coll/capi/README.md has these sizes.
-static_assert(sizeof(ucg::capi::NetworkEnd) == 88 && sizeof(ucg::capi::ShmOffer) == 136);
+static_assert(sizeof(ucg::capi::NetworkEnd) == 88 && sizeof(ucg::capi::ShmOffer) == 144);
 constexpr std::size_t kBytesOfAcquaintances =
     sizeof(ucg::capi::Hello) + sizeof(ucg::capi::NetworkEnd) + sizeof(std::uint32_t);
 

@@ -1,5 +1,7 @@
-// What a core file of a process holds of the heaps that the process has mapped.
+// What a core file of a process holds of the heaps that the process has mapped, and that their
+// pages are small.
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -17,8 +19,8 @@ using shm::Heap;
 
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
-/// Is the page at `address` left out of core files? Then VmFlags in smaps says "dd" (proc(5)).
-bool left_out(const std::byte* address) {
+/// Does VmFlags in smaps (proc(5)) say that of the page at `address`?
+bool has_flag(const std::byte* address, const char* flag) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     std::ifstream smaps("/proc/self/smaps");
     bool here = false;
@@ -28,10 +30,15 @@ bool left_out(const std::byte* address) {
         if (*dash == '-') {
             here = wanted >= first && wanted < std::strtoull(dash + 1, nullptr, 16);
         } else if (here && line.rfind("VmFlags:", 0) == 0) {
-            return line.find(" dd") != std::string::npos;
+            return line.find(flag) != std::string::npos;
         }
     }
     return false;
+}
+
+/// Is the page at `address` left out of core files?
+bool left_out(const std::byte* address) {
+    return has_flag(address, " dd");
 }
 
 } // namespace
@@ -71,5 +78,23 @@ TEST_CASE("shm/core: core files hold nothing of the peers", "[shm]") {
         const bool right = left_out((*heap)->base_of(peer.token) + lease->offset());
         rank.barrier();
         return right ? "" : "a core file would hold the peer's lease";
+    }));
+}
+
+TEST_CASE("shm/core: no heap has huge pages, whatever the system gives to shared memory", "[shm]") {
+    if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) {
+        return;
+    }
+    test::require_all_ok(test::fork_ranks(2, 30s, [](const test::ForkedRank& rank) -> std::string {
+        auto heap = Heap::create({kMebi});
+        const auto all = test::exchange(rank, (*heap)->address());
+        const Status status = (*heap)->attach(all, 10s);
+        rank.barrier();
+        for (const shm::HeapAddress& each : all) {
+            if (!status.ok() || !has_flag((*heap)->base_of(each.token), " nh")) {
+                return "huge pages are not refused";
+            }
+        }
+        return "";
     }));
 }

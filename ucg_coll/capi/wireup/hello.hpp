@@ -21,7 +21,7 @@ namespace ucg::capi {
 
 /// Tells builds of one version apart: raised with every change of what ranks tell one another, of
 /// messages, or of the memory that they share.
-inline constexpr std::uint32_t kProtocol = 10;
+inline constexpr std::uint32_t kProtocol = 11;
 
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.
@@ -70,7 +70,7 @@ struct Hello {
     std::uint64_t network_process = 0;
     std::uint32_t rank = 0;
     std::uint32_t rank_count = 0; ///< 0: the caller's allgather has left this part out.
-    std::array<std::uint64_t, 3> reserved = {};
+    std::array<std::uint64_t, 2> reserved = {};
 };
 static_assert(sizeof(Hello) == kHelloBytes && offsetof(Hello, version) == 0 &&
               offsetof(Hello, protocol) == 4);
