@@ -196,6 +196,17 @@ std::uint64_t Heap::bytes_in_free() const {
     return bytes;
 }
 
+/// REQUIRES: the caller holds the lock.
+std::uint64_t Heap::bytes_retired() const {
+    std::uint64_t bytes = 0;
+    for (const Retired& retired : retired_) {
+        for (const Lease& lease : retired.leases) {
+            bytes += lease.bytes();
+        }
+    }
+    return bytes;
+}
+
 Heap::~Heap() {
     door_.shut();
     collect();
@@ -281,10 +292,10 @@ Result<std::uint64_t> Heap::take_range(std::uint64_t size, Where where, bool bar
     if (!offset) {
         return failure(
             Code::out_of_memory,
-            "the node heap has {} of {} bytes free, the largest piece {}, wanted {}: raise "
-            "its capacity or free communicators",
+            "the node heap has {} of {} bytes free, the largest piece {}, wanted {}; peers still "
+            "use {} of communicators that are freed here: raise its capacity or free communicators",
             free_in(Where::part).free_bytes(), capacity_bytes_, free_in(Where::part).largest_free(),
-            size);
+            size, bytes_retired());
     }
     return *offset;
 }

@@ -267,6 +267,7 @@ class Heap {
     const Part& part(Where where) const { return parts_[static_cast<std::size_t>(where)]; }
     std::uint64_t part_bytes() const;
     std::uint64_t bytes_in_free() const;
+    std::uint64_t bytes_retired() const;
     Result<Lease> reserve(std::uint64_t bytes, std::uint64_t backed, Where where);
     std::optional<std::uint64_t> take_free(std::uint64_t bytes, Where where, bool bare);
     void give_free(std::uint64_t offset, std::uint64_t bytes);

@@ -250,6 +250,9 @@ TEST_CASE("shm/heap: a heap may end before what it has retired", "[shm]") {
     REQUIRE(lease.ok());
     retire(*heap, std::move(*lease), {never.data(), 1});
     CHECK(heap->free_bytes() == kMebi - shm::page_bytes());
+    const auto refused = heap->lease(kMebi);
+    CHECK_THAT(std::string(refused.status().message()),
+               ContainsSubstring("peers still use " + std::to_string(shm::page_bytes())));
 }
 
 TEST_CASE("shm/heap: a moved lease is returned once", "[shm]") {
