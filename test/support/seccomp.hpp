@@ -23,12 +23,12 @@ bool filter_calls(sock_filter (&program)[Size]) {
 
 } // namespace detail
 
-/// From now on process_vm_readv fails with EPERM in this process. False if this cannot be arranged.
-inline bool refuse_process_vm_readv() {
+/// From now on process_vm_readv fails in this process. False if this cannot be arranged.
+inline bool refuse_process_vm_readv(std::uint32_t error = EPERM) {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     return detail::filter_calls(program);
