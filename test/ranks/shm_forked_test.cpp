@@ -253,6 +253,50 @@ TEST_CASE("transport/shm: memory of a group comes back though a rank of it was k
     require_all_ok({results[0], results[1]});
 }
 
+TEST_CASE("transport/shm: a sender that dies while it writes a part of a message is found dead",
+          "[ranks][shm]") {
+    const auto results = test::fork_ranks(2, 20s, [](const test::ForkedRank& rank) -> std::string {
+        Node node(rank, ShmOptions());
+        if (!node.error.empty()) {
+            return node.error;
+        }
+        if (node.transport->single_copy_peers() == 0) {
+            return "the kernel refuses its copies";
+        }
+        std::vector<std::byte> data(1000003);
+        Message message;
+        message.data = data.data();
+        message.bytes = data.size();
+        message.peer = 1 - rank.rank();
+        message.direction =
+            rank.rank() == 0 ? transport::Direction::send : transport::Direction::recv;
+        for (int turn = 0; turn < 2; ++turn) { // The receive is posted when the message has come.
+            if (turn == rank.rank()) {
+                node.transport->post({&message, 1});
+            }
+            rank.barrier();
+        }
+        if (rank.rank() == 0) { // It claims a piece and does not write it.
+            if (test::die_at_process_vm_writev()) {
+                node.transport->progress();
+            }
+            return "alive";
+        }
+        rank.barrier();
+        while (message.state == MessageState::posted) {
+            node.transport->progress();
+        }
+        const std::string status(node.transport->status().message());
+        return status.find("has ended") != std::string::npos ? "" : status;
+    });
+    if (results[1].output.find("refuses its copies") != std::string::npos) {
+        WARN("this kernel refuses process_vm_readv");
+        return;
+    }
+    CHECK(results[0].signal == SIGSYS);
+    require_all_ok({results[1]});
+}
+
 TEST_CASE("transport/shm: a rank without memory makes an error everywhere, not a hang",
           "[ranks][shm]") {
     const auto results = test::fork_ranks(3, 30s, [](const test::ForkedRank& rank) -> std::string {

@@ -34,6 +34,17 @@ inline bool refuse_process_vm_readv(std::uint32_t error = EPERM) {
     return detail::filter_calls(program);
 }
 
+/// From now on process_vm_writev kills this process. False if this cannot be arranged.
+inline bool die_at_process_vm_writev() {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    return detail::filter_calls(program);
+}
+
 /// Like refuse_process_vm_readv(), for the memory of one process.
 inline bool refuse_process_vm_readv_of(std::uint32_t process) {
     static_assert(std::endian::native == std::endian::little, "the low half of the argument");

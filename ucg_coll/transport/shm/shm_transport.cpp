@@ -529,8 +529,13 @@ void ShmTransport::compare_awaited() {
 }
 
 /// Fails after a broken message: the ring cannot be followed any more, so the group is lost, and
-/// the others are told, as they would wait in vain for what this rank would send.
+/// the others are told, as they would wait in vain for what this rank would send. If the message
+/// could not be read since its sender has ended, that is said.
 void ShmTransport::fail(Code code, std::uint32_t peer_index) {
+    if (code == Code::io_error && gone(peer_index)) {
+        fail_without(peer_index);
+        return;
+    }
     status_ = failure(code, "shared memory: rank {} sent rank {} {}", ranks_[peer_index],
                       ranks_[self_], what_is_wrong(code));
     log(LogLevel::error, "{}", status_.message());
