@@ -3,9 +3,11 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types|phases|nested|within|first_within
+ * usage: callbacks types|first_types|phases|nested|within|first_within|interrupted
  *                  [calls that a communicator makes without UCG]
  */
+#include "callbacks.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +17,11 @@
 
 #include "persistent.h"
 
-static int rank;
-static int size;
+int rank;
+int size;
 static int calls_before_group;
 
-static void require(int condition, const char* what) {
+void require(int condition, const char* what) {
     if (!condition) {
         fprintf(stderr, "rank %d: wrong: %s\n", rank, what);
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -482,8 +484,9 @@ static const struct {
     const char* name;
     void (*run)(void);
 } parts[] = {
-    {"types", ready_types}, {"first_types", first_types}, {"phases", phases},
-    {"nested", nested},     {"within", within},           {"first_within", first_within},
+    {"types", ready_types},       {"first_types", first_types}, {"phases", phases},
+    {"nested", nested},           {"within", within},           {"first_within", first_within},
+    {"interrupted", interrupted},
 };
 
 int main(int argc, char** argv) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "ucg_coll/capi/awaited.hpp"
 #include "ucg_coll/capi/group.hpp"
 #include "ucg_coll/capi/planner.hpp"
 #include "ucg_coll/capi/single_copies.hpp"
@@ -473,10 +474,15 @@ void Context::ring() {
 
 unsigned Context::progress(Busy busy, bool& called) {
     collect_memory();
+    called = false;
+    const unsigned awaited = Awaited::progress(called);
     DueOperator due;
-    const unsigned events = tell_threads(drive_groups(busy, due));
-    called = due.group != nullptr;
-    return called ? events + call(due) : events;
+    const unsigned events = awaited + tell_threads(drive_groups(busy, due));
+    if (due.group == nullptr) {
+        return events;
+    }
+    called = true;
+    return events + call(due);
 }
 
 /// Not inlined where collectives start: there they would pay for a place on the stack.

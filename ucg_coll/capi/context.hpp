@@ -291,9 +291,10 @@ class Context {
     /// Returns how many bytes the buffers of one ring of a new group may have in all.
     std::uint64_t ring_bytes_for_group();
 
-    /// Makes progress on all busy groups and on UCX, and calls one operator that any thread may
-    /// call, if one is due: each time that of another group. Returns how many things happened, and
-    /// whether it `called` an operator. The caller holds no lock.
+    /// Makes progress on all that this thread waits for (Awaited), on all busy groups and on UCX,
+    /// and calls one operator that any thread may call, if one is due: each time that of another
+    /// group. Returns how many things happened, and whether it `called` an operator. The caller
+    /// holds no lock.
     unsigned progress(Busy busy, bool& called);
     unsigned progress(Busy busy);
     /// Makes progress once in several calls, for a caller that looks after one collective: the

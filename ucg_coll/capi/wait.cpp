@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <utility>
 
+#include "ucg_coll/capi/awaited.hpp"
 #include "ucg_coll/capi/host_polls.hpp"
 
 namespace ucg::capi {
@@ -17,8 +18,8 @@ constexpr unsigned kYieldsPerTick = 16; ///< ... or so many that gave the proces
 class Wait {
   public:
     Wait(Group& group, engine::Execution& execution)
-        : group_(group), context_(group.context()), execution_(execution), waiter_(group.waiter()),
-          host_polls_(group.over_network()) {}
+        : group_(group), context_(group.context()), execution_(execution),
+          awaited_(group, execution), waiter_(group.waiter()), host_polls_(group.over_network()) {}
 
     ~Wait() {
         if (gives_way_) {
@@ -64,7 +65,7 @@ class Wait {
 
     void idle() {
         ++idle_polls_;
-        if (waiter_.rung() == shm::Waiter::Rung::spin && !calls_operators_) {
+        if (waiter_.rung() == shm::Waiter::Rung::spin && !owes_others()) {
             waiter_.idle();
             return;
         }
@@ -97,18 +98,21 @@ class Wait {
         }
     }
 
+    /// Do peers most likely need something else of this thread before they join what this wait is
+    /// for: results of operators that are due elsewhere, or the end of a call that this one has
+    /// interrupted?
+    bool owes_others() const { return calls_operators_ || awaited_.nested(); }
+
     /// Serves the host and other groups. Called before the processor is given away, not after: what
-    /// comes meanwhile is most often what this wait is for, and is then looked at first. While
-    /// operators are due elsewhere it calls them one after the other: peers may wait for the
-    /// results before they join what this rank waits for.
+    /// comes meanwhile is most often what this wait is for, and is then looked at first.
     unsigned serve_others(bool yields) {
         unsigned events = 0;
         if (host_polls_.due(idle_polls_, yields, context_.neighbours().computing())) {
             events += context_.host_progress();
             host_polls_.called(events);
         }
-        if (calls_operators_ || idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
-            list_group();
+        if (owes_others() || idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
+            Awaited::list_groups();
             events += progress_groups(Busy::skip);
             if (!yields) {
                 tick(now());
@@ -126,7 +130,7 @@ class Wait {
     void sleep() {
         yielded_ = false; // What a nap takes is no slice that was lost.
         feel();
-        list_group();
+        Awaited::list_groups();
         if (!std::exchange(sleeps_, true)) {
             stamp_ = now();
             give_way(stamp_);
@@ -174,20 +178,6 @@ class Wait {
         next_watch_ = now + StallWatch::kInterval;
     }
 
-    /// Lists the group: from then on other threads look at it as well, and its peers learn who
-    /// sleeps.
-    void list_group() {
-        if (std::exchange(listed_, true)) {
-            return;
-        }
-        Group::Lock lock = group_.lock();
-        const bool unlisted = group_.to_be_listed();
-        lock.unlock();
-        if (unlisted) {
-            context_.list_busy(group_);
-        }
-    }
-
     /// Makes progress on what this rank holds up elsewhere: collectives of other groups. A peer may
     /// have to wait for those, as for the host's communication, before it joins the collective that
     /// we wait for.
@@ -216,6 +206,7 @@ class Wait {
     Group& group_;
     Context& context_;
     engine::Execution& execution_;
+    Awaited awaited_;
     shm::Waiter waiter_;
     HostPolls host_polls_;
     std::chrono::nanoseconds stamp_{};      ///< The beginning or end of the last yield or nap.
@@ -227,7 +218,6 @@ class Wait {
     std::shared_ptr<shm::Sleeper> sleeper_;
     shm::Announcement announced_; ///< At the bell of sleeper_.
     bool sleeps_ = false;
-    bool listed_ = false;
 };
 
 } // namespace
