@@ -344,11 +344,12 @@ class Context {
     /// Does any busy group have messages that wait for room in a peer's memory?
     bool stuck();
 
-    /// Lets the host make progress. Returns how many things happened there. The caller holds no
-    /// lock.
+    /// Lets the host make progress: on its messages, and on everything if there are none, else in
+    /// each eighth call, since messages may keep coming. Returns how many things happened there.
+    /// The caller holds no lock.
     unsigned host_progress() {
         const unsigned messages = host_messages();
-        return messages > 0 ? messages : drive_host(0);
+        return messages > 0 && !drives_everything() ? messages : messages + drive_host(0);
     }
     /// Lets the host make progress on its messages alone. Returns how many things happened.
     unsigned host_messages() { return drive_host(UCG_PROGRESS_FLAG_MESSAGES); }
@@ -406,6 +407,12 @@ class Context {
     unsigned drive_host(unsigned flags) {
         return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
     }
+    /// Is it time to drive everything of the host, although it has messages?
+    bool drives_everything() {
+        const unsigned calls = host_streams_.load(std::memory_order_relaxed) + 1;
+        host_streams_.store(calls, std::memory_order_relaxed); // A lost count does no harm.
+        return calls % kHostRest == 0;
+    }
     Completion* take_polled();
     void add_ends(CompletionQueue& ends);
     void take_over_busy();
@@ -432,6 +439,7 @@ class Context {
     void* host_progress_arg_ = nullptr;
     /// Calls that end before the host is driven for its messages; halfway it is driven as a whole.
     std::atomic<unsigned> host_rests_ = 0;
+    std::atomic<unsigned> host_streams_ = 0; ///< Calls of host_progress() that found messages.
     std::atomic<unsigned> single_calls_ = 0; ///< Calls of progress_at_times().
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;

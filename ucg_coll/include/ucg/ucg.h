@@ -143,11 +143,11 @@ typedef struct {
     /** Makes progress on the caller's own communication (an MPI's) and returns how many events it
      *  handled; 0: none, or, without UCG_PROGRESS_FLAG_MESSAGES, unknown. `flags`: bits of
      *  ucg_progress_flags. Blocking calls, ucg_group_create among them, call it often while they
-     *  wait, with the flag and, if that returns 0, without it; also before they return, each one
-     *  while there are events, else each eighth. A barrier, and a call that has slept, call it with
-     *  the flag until it returns 0. May be NULL. It may call ucg_context_poll on this context,
-     *  prepare, start, post and free collectives of it, and wait for them (but see ucg_coll_run()):
-     *  the call that it interrupts goes on meanwhile. */
+     *  wait, with the flag, and if that returns 0 also without it, else each eighth time. They call
+     *  it before they return, too, each one while there are events, else each eighth. A barrier,
+     *  and a call that has slept, call it with the flag until it returns 0. May be NULL. It may
+     *  call ucg_context_poll on this context, prepare, start, post and free collectives of it, and
+     *  wait for them (but see ucg_coll_run()): the call that it interrupts goes on meanwhile. */
     unsigned (*progress)(void* progress_arg, unsigned flags);
     void* progress_arg;
     const char* name; /**< The context's name in messages to the user; copied. */
