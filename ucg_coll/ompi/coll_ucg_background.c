@@ -158,9 +158,7 @@ static bool is_of_this_rank(const coll_ucg_background_t* made) {
            UCG_ERR_INTERNAL == made->status;
 }
 
-/** Gives the group up, if there is one, where this rank lacks a call that the others may have in
- *  its order. `lacks`: it does so from now on. */
-static void give_up_lacking(mca_coll_ucg_module_t* module, bool lacks) {
+void coll_ucg_give_up_lacking(mca_coll_ucg_module_t* module, bool lacks) {
     opal_mutex_lock(&background.lock);
     module->lacks_call = module->lacks_call || lacks;
     ucg_group_h group = module->lacks_call ? module->group : NULL;
@@ -176,7 +174,7 @@ static void settle(coll_ucg_background_t* made, ucg_group_h group) {
     made->creation = NULL;
     if (UCG_OK == made->status) {
         module->group = group;
-        give_up_lacking(module, false);
+        coll_ucg_give_up_lacking(module, false);
         coll_ucg_poll_for(module);
         made->settled = COLL_UCG_READY;
     } else if (UCG_ERR_BUSY == made->status) {
@@ -250,7 +248,7 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
     }
     coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(module, function, arguments);
     if (NULL == deferred) {
-        give_up_lacking(module, true);
+        coll_ucg_give_up_lacking(module, true);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     opal_mutex_lock(&background.lock);
@@ -361,6 +359,7 @@ static ucg_status_t queue(coll_ucg_deferred_t* deferred) {
     if (waits) {
         opal_list_append(&module->background->waiting, &deferred->super.super.super.super);
     }
+    module->lacks_call = module->lacks_call || (fresh && !begun);
     opal_mutex_unlock(&background.lock);
     if (begun) {
         start_making(module->background, true);
@@ -398,6 +397,7 @@ ucg_status_t coll_ucg_wait_in_order(mca_coll_ucg_module_t* module, enum coll_ucg
     coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(
         module, (enum coll_ucg_function)(function + COLL_UCG_FN_BLOCKING_COUNT), arguments);
     if (NULL == deferred) {
+        coll_ucg_give_up_lacking(module, true);
         return UCG_ERR_NO_MEMORY;
     }
     ompi_request_t* request = &deferred->super.super;

@@ -37,6 +37,10 @@ ucg_status_t coll_ucg_enter_waiting(mca_coll_ucg_module_t* module);
 ucg_status_t coll_ucg_wait_in_order(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                                     const coll_ucg_arguments_t* arguments, int* rc);
 
+/** Gives the group up, if there is one, where this rank lacks a call that the others may have in
+ *  its order. `lacks`: it does so from now on; then the group is given up when it is there. */
+void coll_ucg_give_up_lacking(mca_coll_ucg_module_t* module, bool lacks);
+
 /** Is this thread making a blocking call again that has waited? */
 bool coll_ucg_is_making_blocking(void);
 

@@ -257,9 +257,8 @@ static ucg_status_t take(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pool
 
 ucg_status_t coll_ucg_take_group(mca_coll_ucg_module_t* module, coll_ucg_pooled_t** pooled_p) {
     const ucg_status_t status = take(module, pooled_p);
-    const bool alone = UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status;
-    if (alone && NULL != module->group) {
-        ucg_group_fail(module->group); /* Others go on to agree in it. */
+    if (UCG_ERR_NO_MEMORY == status || UCG_ERR_INTERNAL == status) {
+        coll_ucg_give_up_lacking(module, true); /* Others go on to agree in the group. */
     }
     return status;
 }
