@@ -3,7 +3,7 @@
  * for other collectives: here the function that deletes an attribute of a datatype which the call
  * has held. With Open MPI's own component these programs do not end.
  *
- * usage: callbacks types|first_types|phases|nested|within|first_within|interrupted
+ * usage: callbacks types|first_types|phases|nested|within|first_within|interrupted|ends
  *                  [calls that a communicator makes without UCG]
  */
 #include "callbacks.h"
@@ -484,9 +484,10 @@ static const struct {
     const char* name;
     void (*run)(void);
 } parts[] = {
-    {"types", ready_types},       {"first_types", first_types}, {"phases", phases},
-    {"nested", nested},           {"within", within},           {"first_within", first_within},
-    {"interrupted", interrupted},
+    {"types", ready_types},       {"first_types", first_types},
+    {"phases", phases},           {"nested", nested},
+    {"within", within},           {"first_within", first_within},
+    {"interrupted", interrupted}, {"ends", ends},
 };
 
 int main(int argc, char** argv) {

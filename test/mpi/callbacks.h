@@ -10,4 +10,7 @@ void require(int condition, const char* what);
 /** See callbacks_interrupted.c. */
 void interrupted(void);
 
+/** See callbacks_ends.c. */
+void ends(void);
+
 #endif

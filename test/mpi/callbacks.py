@@ -23,7 +23,8 @@ def main():
     launcher = mpirun.Launcher(folder)
     parts = [("types", "0"), ("first_types", "0"), ("phases", "0"), ("nested", "0"),
              ("nested", "16"), ("within", "0"), ("first_within", "0"),
-             ("first_within", "16"), ("interrupted", "0")]
+             ("first_within", "16"), ("interrupted", "0"),
+             ("ends", "0")]
     for part, setup_after in parts:
         for count in map(int, ranks):
             check(checks, launcher, program, part, count, "shm,ucx", setup_after)
