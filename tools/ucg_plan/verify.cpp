@@ -263,7 +263,7 @@ class VerifyCommand final : public Command {
         app_.add_option("--collective", collectives_,
                         "all, or one or more of: " +
                             fmt::format("{}", fmt::join(names.begin() + 1, names.end(), ", ")))
-            ->check(CLI::IsMember(names).description(""))
+            ->check(CLI::IsMember(names).description("").name(kChoice))
             ->delimiter(',')
             ->type_name("LIST");
         app_.add_option(
