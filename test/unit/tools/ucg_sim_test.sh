@@ -61,9 +61,9 @@ done
 # shellcheck disable=SC2086
 {
     expect 0 ',"in_a_row":3,' run --collective $reduce --in-a-row 3 --format json
-    expect 2 '^--in-a-row: the program graph is that of one call$' \
+    expect 2 '^ucg_sim run: --in-a-row: the program graph is that of one call$' \
         run --collective $reduce --in-a-row 3 --format tasks
-    expect 2 '^--in-a-row: expected .* 1 .* 1000' run --collective $reduce --in-a-row 0
+    expect 2 '^ucg_sim run: --in-a-row: expected .* 1 .* 1000' run --collective $reduce --in-a-row 0
 }
 
 # One host, the planner's choice: flag slots. The lines of 7 flag slots are there 355 ns after the
