@@ -35,10 +35,10 @@ struct NodeModel {
 };
 
 /// Returns the model of the ranks of one host of a placement, of which the first is the root. Its
-/// sockets are the groups of ranks
-/// that lie closer together than the host's widest distance; where no ranks do, as when they are
-/// not bound, all are one socket. Takes time in proportion to the ranks times the sockets of the
-/// host, so callers should keep the result. REQUIRES: host < placement.host_count().
+/// sockets are the groups of ranks that lie closer together than the host's widest distance; where
+/// no ranks do, as when they are not bound, all are one socket. Takes time in proportion to the
+/// ranks times the sockets of the host, so callers should keep the result.
+/// REQUIRES: host < placement.host_count().
 NodeModel node_model(const MemoryModel& model, const topo::Placement& placement,
                      std::uint32_t host);
 
