@@ -137,6 +137,7 @@ class Campaign {
 
     Status answer(const Question& question) {
         std::vector<graph::Request> requests;
+        requests.reserve(static_cast<std::size_t>(question.rank_count));
         for (Rank rank = 0; rank < question.rank_count; ++rank) {
             requests.push_back(request_of(question, rank));
         }

@@ -15,6 +15,9 @@ ShmTransport::~ShmTransport() {
     if (staging_.bytes() > 0) { // By the schedules' rules no peer reads it any more.
         heap_.retire({std::move(staging_)}, {});
     }
+    // A peer that finds the marks of all others may use its memory anew, so that this rank looks at
+    // it for the last time before it leaves its own.
+    std::vector<shm::PeerReach> all = processes();
     for (std::uint32_t i = 0; i < sites_.size(); ++i) {
         if (i != self_) {
             const bool backed =
@@ -30,7 +33,7 @@ ShmTransport::~ShmTransport() {
     const std::atomic<shm::LeftMark>* const marks = &left_mark(lines_.data(), 0);
     heap_.retire({std::move(lines_), std::move(pairs_),
                   help_.has_value() ? help_->give_back() : shm::Lease()},
-                 {marks, static_cast<std::uint32_t>(ranks_.size()), pages_added, processes()});
+                 {marks, static_cast<std::uint32_t>(ranks_.size()), pages_added, std::move(all)});
 }
 
 /// Returns where the rank of that index says that it looks no more at memory with those lines.
