@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <tuple>
 
+#include "shm/page_lookups.hpp"
 #include "shm/process.hpp"
 #include "ucg_coll/base/base.hpp"
 
@@ -92,6 +93,7 @@ struct PeerReach {
     AccessTicket process;
     PeerAccess* access = nullptr; ///< To that process; null: none. Not owned, outlives this.
     ProcessNumber number = {};
+    PageLookups lookups = {}; ///< Of that peer's memory.
 
     bool reads() const { return access != nullptr && access->reads(); }
     bool writes() const { return access != nullptr && access->writes(); }

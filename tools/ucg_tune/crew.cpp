@@ -170,13 +170,22 @@ double Driver::contended_read_ns(unsigned readers, std::uint64_t bytes) {
 }
 
 Result<double> Driver::cma_ns(std::byte* target, std::uint64_t bytes) {
-    const iovec local = {target, bytes};
+    return cma_ns(target, bytes, bytes);
+}
+
+Result<double> Driver::cma_lookup_ns(std::uint64_t bytes) {
+    std::byte target = {};
+    return cma_ns(&target, 1, bytes);
+}
+
+Result<double> Driver::cma_ns(std::byte* target, std::uint64_t copied, std::uint64_t bytes) {
+    const iovec local = {target, copied};
     const Post& peer = board_.posts[1];
     const iovec remote = {reinterpret_cast<void*>(peer.base), bytes};
     const Clock::time_point start = Clock::now();
     const ssize_t moved = ::process_vm_readv(peer.process, &local, 1, &remote, 1, 0);
     const double ns = since_ns(start);
-    if (moved != static_cast<ssize_t>(bytes)) {
+    if (moved != static_cast<ssize_t>(copied)) {
         return failure(Code::unsupported, "process_vm_readv: {}", std::strerror(errno));
     }
     return ns;

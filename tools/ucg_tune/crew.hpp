@@ -29,6 +29,7 @@ enum class Series : std::uint8_t {
     reduce,      ///< Summing vectors of doubles.
     cma,         ///< process_vm_readv of bytes that were read before.
     cma_written, ///< process_vm_readv of bytes that their owner has just written.
+    cma_lookup,  ///< process_vm_readv of one byte of so many, whose pages it finds all.
     futex,       ///< From a futex wake until the sleeper runs.
     one_way,     ///< A message of the library, as all that follow: Pattern.
     exchange,
@@ -82,6 +83,8 @@ class Driver {
     /// Copies from member 1's memory by process_vm_readv, and returns the time. Fails as the kernel
     /// says.
     Result<double> cma_ns(std::byte* target, std::uint64_t bytes);
+    /// Like cma_ns(), but copies one byte: the kernel finds the pages of all `bytes` before that.
+    Result<double> cma_lookup_ns(std::uint64_t bytes);
     /// Exchanges messages between the driver and member 1, and returns the time of one. REQUIRES:
     /// CrewOptions::lanes has the lane of `work`.
     double messages_ns(const MessageWork& work);
@@ -89,6 +92,7 @@ class Driver {
 
   private:
     friend class Member;
+    Result<double> cma_ns(std::byte* target, std::uint64_t copied, std::uint64_t bytes);
     enum class Task : std::uint32_t { line, futex, write, read, contend, messages, leave };
     struct Order {
         Task task = Task::line;

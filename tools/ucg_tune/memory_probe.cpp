@@ -471,6 +471,9 @@ class Probe {
                         }
                         driver.record({series, 1, round, bytes, *ns});
                     }
+                    if (const Result<double> ns = driver.cma_lookup_ns(bytes); ns.ok()) {
+                        driver.record({Series::cma_lookup, 1, round, bytes, *ns});
+                    }
                 }
                 return Status();
             });
@@ -493,6 +496,9 @@ class Probe {
         const std::vector<FitPoint> written = run_.points(where, Series::cma_written);
         cma.written_per_byte_ns = run_.learn_slope(std::span(written).subspan(1), cma.fixed_ns,
                                                    "memory.cma", "written_per_byte_ns");
+        const std::vector<FitPoint> lookups = run_.points(where, Series::cma_lookup);
+        cma.lookup_per_byte_ns = run_.learn_slope(std::span(lookups).subspan(1), lookups.front().y,
+                                                  "memory.cma", "lookup_per_byte_ns");
         return {};
     }
 

@@ -15,10 +15,25 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string_view name(Series series) {
-    static constexpr std::array<std::string_view, 18> kNames = {
-        "line",   "read",     "contended",   "copy",  "overwrite",       "streaming",
-        "reduce", "cma",      "cma_written", "futex", "one_way",         "exchange",
-        "stream", "combined", "shares",      "burst", "one_way_written", "exchange_written"};
+    static constexpr std::array<std::string_view, 19> kNames = {"line",
+                                                                "read",
+                                                                "contended",
+                                                                "copy",
+                                                                "overwrite",
+                                                                "streaming",
+                                                                "reduce",
+                                                                "cma",
+                                                                "cma_written",
+                                                                "cma_lookup",
+                                                                "futex",
+                                                                "one_way",
+                                                                "exchange",
+                                                                "stream",
+                                                                "combined",
+                                                                "shares",
+                                                                "burst",
+                                                                "one_way_written",
+                                                                "exchange_written"};
     return kNames[static_cast<std::size_t>(series)];
 }
 
@@ -53,9 +68,11 @@ std::string model_text(const cost::MemoryModel& model) {
               rates.streaming_per_byte_ns, mark(rates.measured));
     }
     print(text, "A reduction, fixed     {:>9.1f} ns\n", model.reduce_fixed_ns);
-    print(text, "Kernel's copy (CMA)    {:>9.1f} ns + {:.4f} ns/B, just written {:.4f}{}{}\n",
+    print(text,
+          "Kernel's copy (CMA)    {:>9.1f} ns + {:.4f} ns/B, just written {:.4f}, finding pages "
+          "{:.4f}{}{}\n",
           model.cma.fixed_ns, model.cma.per_byte_ns, model.cma.written_per_byte_ns,
-          model.cma.permitted ? "" : "  not permitted here",
+          model.cma.lookup_per_byte_ns, model.cma.permitted ? "" : "  not permitted here",
           mark(model.cma.measured && model.cma.permitted));
     print(text, "Yield to another rank  {:>9.1f} ns{}\n", model.wake.yield_switch_ns,
           mark(model.wake.measured));
@@ -137,6 +154,7 @@ std::string to_json(const ProbeResult& result, const cost::Profile& tuned) {
                    {"fixed_ns", model.cma.fixed_ns},
                    {"per_byte_ns", model.cma.per_byte_ns},
                    {"written_per_byte_ns", model.cma.written_per_byte_ns},
+                   {"lookup_per_byte_ns", model.cma.lookup_per_byte_ns},
                    {"bytes_min", model.cma.bytes_min},
                    {"measured", model.cma.measured}};
     json["wake"] = {{"yield_switch_ns", model.wake.yield_switch_ns},

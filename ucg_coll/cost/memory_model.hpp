@@ -60,12 +60,20 @@ struct CacheRates {
 /// were timed.
 inline constexpr std::uint64_t kHardlyEverCopiedOnce = std::uint64_t{1} << 30;
 
+/// The shortest single copies for which processes that copy from or to the memory of one other
+/// process take turns at looking up its pages (shm/page_lookups.hpp). Shorter ones collide for less
+/// time than a turn costs.
+inline constexpr std::uint64_t kLookupTurnBytesMin = 64 << 10;
+
 /// The cost of the kernel's copy between processes (cross-memory attach: process_vm_readv).
 struct CmaModel {
     bool permitted = true; ///< Whether the kernel allows it between processes of a user and job.
     double fixed_ns = 0;
     double per_byte_ns = 0; ///< Of memory that its owner has not written since it was last read.
     double written_per_byte_ns = 0; ///< Of memory that its owner has just written.
+    /// The part of these in which the kernel finds the pages of the other process: one call at a
+    /// time, where several copy from or to one process.
+    double lookup_per_byte_ns = 0.0125;
     /// The length from which on messages on a host are copied that way where each rank has a
     /// processor, so that two ranks that copy in and out work at the same time.
     std::uint64_t bytes_min = 16 << 10;

@@ -82,6 +82,7 @@ void visit_memory(Visitor& visitor, Model& memory) {
     visitor.field("fixed_ns", memory.cma.fixed_ns);
     visitor.field("per_byte_ns", memory.cma.per_byte_ns);
     visitor.field("written_per_byte_ns", memory.cma.written_per_byte_ns);
+    visitor.later_field("lookup_per_byte_ns", memory.cma.lookup_per_byte_ns);
     visitor.field("bytes_min", memory.cma.bytes_min);
     visitor.later_field("one_way_bytes_min", memory.cma.one_way_bytes_min);
     visitor.later_field("combined_bytes_min", memory.cma.combined_bytes_min);

@@ -66,21 +66,24 @@ bool all_take_turns(const Surroundings& around) {
 }
 
 /// Returns for how long each byte of a single copy occupies the way to the other rank's memory. The
-/// kernel finds and holds page after page of another process's memory, and several ranks that copy
-/// from there or to there wait for one another at each page. Two readers of one source then take
-/// twice as long as one, and fifteen take fifteen times as long (4 KiB to 1 MiB, Emerald Rapids),
-/// at the rate of bytes that were just written.
-double contended_per_byte_ns(const cost::Profile& profile, topo::Distance distance,
-                             const Surroundings& around) {
+/// kernel finds and holds page after page of another process's memory before it copies them.
+/// Several ranks that copy from there or to there wait for one another at each page, unless they
+/// take turns at that (cost::kLookupTurnBytesMin), when one copies while the next one looks up. Two
+/// readers of one source that do not take twice as long as one, and fifteen take fifteen times as
+/// long (4 KiB to 1 MiB, Emerald Rapids), at the rate of bytes that were just written.
+Contention contention(const cost::Profile& profile, topo::Distance distance,
+                      const Surroundings& around) {
     if (distance == topo::Distance::network) {
-        return 0;
+        return {};
     }
     const double way_ns = profile.memory.level(distance).contended_per_byte_ns;
+    if (around.buffers_mapped) {
+        return {way_ns, way_ns};
+    }
     const cost::CmaModel& kernel = profile.memory.cma;
-    return around.buffers_mapped
-               ? way_ns
-               : std::max(way_ns,
-                          all_take_turns(around) ? kernel.per_byte_ns : kernel.written_per_byte_ns);
+    return {
+        std::max(way_ns, all_take_turns(around) ? kernel.per_byte_ns : kernel.written_per_byte_ns),
+        std::max(way_ns, kernel.lookup_per_byte_ns)};
 }
 
 /// The costs per byte of a single copy by price::Source. The caches that hold both buffers may
@@ -132,7 +135,7 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
           0.0, fill_per_byte_ns_ - profile.memory.cache(cost::Cache::l2).copy_per_byte_ns)),
       settled_per_byte_ns_(copy_rates(profile, distance, around).settled_per_byte_ns),
       fresh_per_byte_ns_(copy_rates(profile, distance, around).fresh_per_byte_ns),
-      contended_per_byte_ns_(contended_per_byte_ns(profile, distance, around)),
+      contention_(contention(profile, distance, around)),
       turn_ns_(turn_ns(profile, around.ranks_per_cpu)), turns_ns_(turn_ns_),
       mapped_(around.buffers_mapped), has_processor_(around.ranks_per_cpu <= 1),
       across_hosts_(distance == topo::Distance::network) {

@@ -63,6 +63,12 @@ struct MessagePrice {
     double drain_ns = 0;
 };
 
+/// For how long each byte of a single copy occupies the way to the other rank's memory.
+struct Contention {
+    double per_byte_ns = 0;
+    double in_turns_per_byte_ns = 0; ///< Of copies from cost::kLookupTurnBytesMin on.
+};
+
 /// The prices of messages between ranks at one distance. The profile must outlive it.
 class Messages {
   public:
@@ -126,7 +132,9 @@ class Messages {
     /// into it, at the same time occupy the way there. Where the kernel copies, each waits for the
     /// others at the tables of that rank's pages.
     double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
-        return static_cast<double>(bytes) * static_cast<double>(ranks) * contended_per_byte_ns_;
+        return static_cast<double>(bytes) * static_cast<double>(ranks) *
+               (bytes < cost::kLookupTurnBytesMin ? contention_.per_byte_ns
+                                                  : contention_.in_turns_per_byte_ns);
     }
 
     MessagePrice price(std::uint64_t bytes, Source source) const;
@@ -155,7 +163,7 @@ class Messages {
     double sends_per_byte_ns_ = 0; ///< In exchanges: what the receiver itself copies into a ring.
     double settled_per_byte_ns_;   ///< A single copy of bytes that are Source::settled.
     double fresh_per_byte_ns_;     ///< A single copy of bytes that are Source::fresh.
-    double contended_per_byte_ns_;
+    Contention contention_;
     double turn_ns_;
     double turns_ns_; ///< Those in the latency.
     std::uint64_t working_set_bytes_ = 0;

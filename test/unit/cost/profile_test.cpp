@@ -137,7 +137,7 @@ TEST_CASE("cost: profiles come back from TOML to the last bit", "[cost][toml]") 
             }
             profile.memory.reduce_fixed_ns = number();
             const auto length = [&] { return random() % (1U << 30); };
-            profile.memory.cma = {random() % 2 == 0, number(), number(), number(),
+            profile.memory.cma = {random() % 2 == 0, number(), number(), number(),         number(),
                                   length(),          length(), length(), random() % 2 == 0};
             profile.memory.copies = {length(), length(), number(),          length(),
                                      length(), length(), random() % 2 == 0, random() % 2 == 0};

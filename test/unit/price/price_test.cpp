@@ -127,7 +127,15 @@ TEST_CASE("price: ranks that copy out of one memory share the way there", "[pric
     CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
     // With the kernel's copies the readers take turns.
     const Messages kernel(profile(), topo::Distance::cache);
-    CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * profile().memory.cma.written_per_byte_ns));
+    const cost::CmaModel& cma = profile().memory.cma;
+    CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * cma.written_per_byte_ns));
+    // At looking up pages alone, if the copies are long.
+    const std::uint64_t bytes = cost::kLookupTurnBytesMin;
+    const double cache_per_byte_ns =
+        profile().memory.level(topo::Distance::cache).contended_per_byte_ns;
+    CHECK(kernel.contended_ns(bytes, 7) ==
+          Approx(7.0 * static_cast<double>(bytes) *
+                 std::max(cma.lookup_per_byte_ns, cache_per_byte_ns)));
     CHECK(Messages(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
 }
 
@@ -157,7 +165,7 @@ TEST_CASE("price: copies out of one rank's memory wait less where all ranks take
           "[price]") {
     const auto contended_ns = [](double ranks_per_cpu) {
         return Messages(profile(), topo::Distance::cache, {.ranks_per_cpu = ranks_per_cpu})
-            .contended_ns(kLong, 2);
+            .contended_ns(cost::kLookupTurnBytesMin - 1, 2);
     };
     CHECK(contended_ns(1.5) == contended_ns(1));
     CHECK(contended_ns(2) < contended_ns(1));

@@ -1,6 +1,7 @@
 #include "ucg_coll/capi/wireup/shm_offer.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "ucg_coll/base/base.hpp"
 
@@ -31,6 +32,8 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.single_copy_bytes_min[MessageUse::one_way])
         .value(options.single_copy_bytes_min[MessageUse::combined])
         .value(options.far_copy_bytes_min)
+        .value(std::bit_cast<std::uint64_t>(options.lookup_per_byte_ns))
+        .value(options.lookup_turn_bytes_min)
         .value(options.near_ns)
         .value(options.mapped_copy_bytes_min)
         .value(options.cooperative_copy_bytes_min)

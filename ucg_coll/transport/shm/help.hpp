@@ -26,6 +26,7 @@ struct HelpSite {
     RegionHead* head = nullptr;
     shm::AccessTicket process;
     shm::PeerAccess* access = nullptr; ///< Null: the kernel's copies are switched off.
+    shm::PageLookups lookups = {};
 };
 
 /// Help among the ranks of a group on one host.
@@ -125,7 +126,7 @@ class ShmHelp final : public Help {
                               std::uint32_t sequence) const;
     shm::PeerReach reach_of(std::uint32_t index) const {
         const HelpSite& site = sites_[index];
-        return {site.segment, site.process, site.access, site.head->process};
+        return {site.segment, site.process, site.access, site.head->process, site.lookups};
     }
     bool reaches(const HelpedPart& part) const;
     bool refused(const Status& status);

@@ -42,6 +42,7 @@ struct alignas(2 * kCacheLine) RegionHead {
     Ask ask;                                ///< The rank's own.
     /// 1 while the rank is inside no unit of any collective but those for which it has asked peers.
     std::atomic<std::uint64_t> only_asks;
+    std::atomic<std::int64_t> lookups_until; ///< Of peers in the rank's memory: shm::PageLookups.
 };
 static_assert(sizeof(RegionHead) == 2 * kCacheLine);
 

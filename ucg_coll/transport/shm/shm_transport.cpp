@@ -199,6 +199,15 @@ shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
                                                                   : &heap_.access_to(ticket);
 }
 
+/// Returns the turns at which this rank looks up pages of that one. Of two ranks each is the only
+/// one that copies from and to the other's memory.
+shm::PageLookups ShmTransport::lookups(const Site& site) const {
+    return ranks_.size() > 2
+               ? shm::PageLookups(site.head().lookups_until, options_.lookup_per_byte_ns,
+                                  options_.lookup_turn_bytes_min)
+               : shm::PageLookups();
+}
+
 /// Makes the rings between this rank and a peer. Returns false, and the group has failed, where
 /// there is no memory for their lines.
 bool ShmTransport::open(std::uint32_t index) {
@@ -209,7 +218,7 @@ bool ShmTransport::open(std::uint32_t index) {
         return !lost();
     }
     const Site& site = sites_[index];
-    shm::PeerReach reach = {site.segment, {}, nullptr, site.head().process};
+    shm::PeerReach reach = {site.segment, {}, nullptr, site.head().process, lookups(site)};
     const shm::AccessTicket ticket = site.head().ticket;
     if (shm::PeerAccess* access = access_to(ticket); access != nullptr && access->reads()) {
         reach.process = ticket;

@@ -64,6 +64,11 @@ struct ShmOptions {
     /// From which time on the kernel's copies are slow. Messages up to the length of a ring's
     /// buffers go through the ring then, except those that both ends copy.
     shm::SlowPull slow_pull = {1e12, 0};
+    /// Per byte, the time in which the kernel finds the pages of another process's memory. By that
+    /// the ranks of a group take turns (shm::PageLookups).
+    double lookup_per_byte_ns = 0;
+    /// The shortest single copies for which they do.
+    std::uint64_t lookup_turn_bytes_min = ~std::uint64_t{0};
     /// Like single_copy_bytes_min, where sender and receiver have cores that share no cache, if it
     /// is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};
@@ -298,6 +303,7 @@ class ShmTransport final : public Transport, public PeerMemory, public FlagSlots
     void locate(std::span<const ShmAddress> addresses);
     void make_help();
     shm::PeerAccess* access_to(const shm::AccessTicket& ticket);
+    shm::PageLookups lookups(const Site& site) const;
     shm::PeerReach process_of(const Site& site);
     std::vector<shm::PeerReach> processes() noexcept;
     std::atomic<shm::LeftMark>& left_mark(std::byte* lines, std::uint32_t index) const;
