@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/ucg_tune/crew.hpp"
+#include "tools/ucg_tune/neighbours.hpp"
 #include "tools/ucg_tune/statistics.hpp"
 #include "topo/topo.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
@@ -54,17 +55,6 @@ struct ProbeResult {
     std::vector<Point> points;
     std::vector<std::string> notes; ///< What was not measured and why; what disturbed measurements.
 };
-
-/// Some CPUs, by the operating system's numbers, at one distance from the first of them.
-struct Neighbours {
-    topo::Distance distance = topo::Distance::core;
-    std::vector<std::uint32_t> cpus; ///< The first is as far from each of the others.
-};
-
-/// For each distance that occurs between two of `cpus`, returns the CPU that has the most others at
-/// exactly this distance, followed by those others. Nearest distance first.
-std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
-                                      const std::vector<std::uint32_t>& cpus);
 
 /// Returns the longest set of bytes in which a byte takes at most twice as long as in the first
 /// set, provided that the same holds for all sets before it. Each of `copies` belongs to a set at
