@@ -13,7 +13,7 @@ namespace ucg::tools {
 
 namespace {
 
-/// Four times the largest last-level caches of servers. A round of it takes less than a second.
+/// More than the largest last-level caches of servers. A round of it takes about a second.
 constexpr std::uint64_t kWorkingSetMax = std::uint64_t{2} << 30;
 constexpr std::uint64_t kQuickBytesMax = 2 << 20;
 
@@ -334,12 +334,12 @@ class Probe {
     }
 
     /// Returns the work for each cache: half of it, as much as a core finds of the last one, and
-    /// four times that one for memory; as far as there is room.
+    /// twice that one for memory; as far as there is room.
     std::vector<CacheWork> cache_works() {
         std::vector<CacheWork> works;
         for (std::size_t i = 0; i < cost::kCacheCount; ++i) {
             const auto cache = static_cast<cost::Cache>(i);
-            const std::uint64_t bytes = cache == cost::Cache::memory ? 4 * l3_bytes_
+            const std::uint64_t bytes = cache == cost::Cache::memory ? 2 * l3_bytes_
                                         : cache == cost::Cache::l3   ? capacity(cache)
                                                                      : capacity(cache) / 2;
             if (bytes <= room()) {

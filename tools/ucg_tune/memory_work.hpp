@@ -17,6 +17,9 @@ namespace ucg::tools {
 /// Vectors of up to this length are repeated within a round, so that the time of a clock reading,
 /// 25 ns, and the clock's steps do not show.
 inline constexpr std::uint64_t kRoundBytes = 64 << 10;
+/// What is longer lies in no cache, so that touching it before it is timed would bring nothing
+/// near.
+inline constexpr std::uint64_t kCachedBytesMax = std::uint64_t{768} << 20;
 /// Each block of a round begins on a page of its own, so that a prefetcher does not run from one to
 /// the next, and at another offset within its page than the others, since equal offsets would all
 /// fall into one set of an L1.
@@ -100,11 +103,23 @@ class Vectors {
     }
 
   private:
+    /// After a fork the first write to a page copies it. No copy or reduction is to be timed with
+    /// that.
+    void own_pages() {
+        for (std::uint64_t i = 0; !owned_ && i < memory_.size(); i += kPage / sizeof(double)) {
+            memory_[i] = 2.0;
+        }
+        owned_ = true;
+    }
+
     template <typename Action>
-    static double repeat(std::uint64_t touched_bytes, Action action) {
+    double repeat(std::uint64_t touched_bytes, Action action) {
+        own_pages();
         const std::uint64_t times =
             std::clamp<std::uint64_t>(16 * kRoundBytes / touched_bytes, 1, 1000);
-        action(); // Brings it into the cache.
+        if (touched_bytes <= kCachedBytesMax) {
+            action(); // Brings it into the cache.
+        }
         const Clock::time_point start = Clock::now();
         for (std::uint64_t i = 0; i < times; ++i) {
             action();
@@ -114,6 +129,7 @@ class Vectors {
     }
 
     std::vector<double> memory_;
+    bool owned_ = false;
 };
 
 } // namespace ucg::tools

@@ -13,9 +13,17 @@ double per_byte_ns(std::span<const FitPoint> points, double fixed_ns) {
     return slope > 0 ? slope : points.back().y / points.back().x;
 }
 
+/// The phases that are left, this one included, share the time that is left. A phase takes longer
+/// than its share where three rounds do, so that those behind it get less, but not next to nothing.
 Clock::time_point ProbeRun::next_deadline() const {
-    const std::chrono::duration<double> share(options_.seconds / static_cast<double>(phases_));
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(share);
+    constexpr double kLeastPart = 0.3; // Of an even share.
+    const double even = options_.seconds / static_cast<double>(phases_);
+    const double left =
+        options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count();
+    const double share =
+        std::max(left / static_cast<double>(phases_ - phase_ + 1), kLeastPart * even);
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(share));
 }
 
 Status ProbeRun::rounds(const std::string& where, CrewOptions crew, const RoundFn& round,

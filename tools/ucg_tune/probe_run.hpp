@@ -94,7 +94,8 @@ class ProbeRun {
     std::map<Pair, double> lines_ns_; ///< The best one before the first phase of two CPUs.
     std::set<std::string> disturbed_; ///< Names of the disturbed phases.
     std::size_t phases_;
-    std::size_t phase_ = 0;
+    std::size_t phase_ = 0; ///< The number of the one that runs, from 1.
+    Clock::time_point start_ = Clock::now();
 };
 
 } // namespace ucg::tools
