@@ -1,6 +1,7 @@
 #include "tools/ucg_sim/agreement.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tools/ucg_plan/question.hpp"
 #include "ucg_coll/sim/sim.hpp"
@@ -59,6 +60,16 @@ Result<double> simulated_ns(const plan::Facts& facts, const plan::Algorithm& row
     return sim::to_ns(outcome->completion());
 }
 
+/// Says which of the cells for one collective and length are rivals.
+void find_rivals(std::vector<AgreementCell>& cells) {
+    const auto chosen =
+        std::find_if(cells.begin(), cells.end(), [](const auto& cell) { return cell.chosen; });
+    for (AgreementCell& cell : cells) {
+        cell.rival = chosen != cells.end() && (cell.simulated_ns <= kRival * chosen->simulated_ns ||
+                                               cell.planned_ns <= kRival * chosen->planned_ns);
+    }
+}
+
 /// Returns the cells of the rows for one collective and length.
 Result<std::vector<AgreementCell>> cells_of(const plan::Facts& real, Collective collective,
                                             std::uint64_t total) {
@@ -93,6 +104,7 @@ Result<std::vector<AgreementCell>> cells_of(const plan::Facts& real, Collective 
             cell.best = least->row->name;
         }
     }
+    find_rivals(cells);
     return cells;
 }
 
@@ -134,13 +146,20 @@ Result<std::vector<AgreementCell>> agreement(const plan::Facts& real,
     return cells;
 }
 
+double AgreementSummary::mean_regret() const {
+    return choices > 0 ? std::expm1(log_regrets / static_cast<double>(choices)) : 0;
+}
+
 void AgreementSummary::add(const std::vector<AgreementCell>& more) {
     for (const AgreementCell& cell : more) {
         ++cells;
         within_10 += cell.deviation() <= kClose ? 1 : 0;
         within_25 += cell.deviation() <= kNear ? 1 : 0;
         choices += cell.chosen ? 1 : 0;
-        choices_within_3 += cell.chosen && cell.regret <= kRegret ? 1 : 0;
+        good_choices += cell.chosen && cell.regret <= kRegret ? 1 : 0;
+        worst_regret = std::max(worst_regret, cell.regret);
+        log_regrets += std::log1p(cell.regret);
+        worst_rival = cell.rival ? std::max(worst_rival, cell.deviation()) : worst_rival;
     }
 }
 

@@ -34,16 +34,13 @@ std::vector<std::uint64_t> few_of(const std::vector<std::uint64_t>& bytes) {
     return {bytes.front(), bytes[bytes.size() / 2], bytes.back()};
 }
 
-double per_cent(std::size_t part, std::size_t whole) {
-    return whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 100;
-}
-
 std::string text_of(const AgreementSummary& summary) {
-    return fmt::format("{} cells: within 10 % {:.1f} %, within 25 % {:.1f} %; {} choices: within 3 "
-                       "% of the best {:.1f} %\n",
-                       summary.cells, per_cent(summary.within_10, summary.cells),
-                       per_cent(summary.within_25, summary.cells), summary.choices,
-                       per_cent(summary.choices_within_3, summary.choices));
+    return fmt::format(
+        "{} cells: within 10 % {:.1f} %, within 25 % {:.1f} %, rivals within {:.0f} %; {} choices: "
+        "within 3 % of the best {:.1f} %, at worst {:.1f} % more, {:.2f} % in the geometric mean\n",
+        summary.cells, 100 * summary.within_10_part(), 100 * summary.within_25_part(),
+        100 * summary.worst_rival, summary.choices, 100 * summary.good_choices_part(),
+        100 * summary.worst_regret, 100 * summary.mean_regret());
 }
 
 std::string text_of(const std::vector<PlacedCells>& placed) {
@@ -73,32 +70,6 @@ std::string text(const std::vector<PlacedCells>& placed, const std::vector<Place
     return text + text_of(placed);
 }
 
-std::vector<AgreementCell> in_order_of_rows(std::vector<AgreementCell> cells) {
-    std::stable_sort(cells.begin(), cells.end(),
-                     [](const AgreementCell& a, const AgreementCell& b) { return a.row < b.row; });
-    return cells;
-}
-
-/// Returns a line for each row and placement with cells that deviate by more than 10 %.
-std::string deviations(const std::vector<PlacedCells>& placed) {
-    std::string text;
-    for (const auto& [placement, cells] : placed) {
-        const plan::Algorithm* row = nullptr;
-        for (const AgreementCell& cell : in_order_of_rows(cells)) {
-            if (cell.deviation() <= kClose) {
-                continue;
-            }
-            if (cell.row != row) {
-                row = cell.row;
-                text += fmt::format("{}{}, {} {}:", text.empty() ? "" : "\n", placement,
-                                    graph::name(row->collective), row->name);
-            }
-            text += fmt::format(" {}={:.2f}", size_text(cell.bytes), cell.ratio());
-        }
-    }
-    return text + "\n" + text_of(placed);
-}
-
 /// Returns what is wrong with `text` as the beginning of a placement's name; empty if nothing is.
 std::string begins_a_name(const std::string& text) {
     const Result<std::vector<NamedPlacement>> placements = usual_placements();
@@ -115,22 +86,44 @@ std::string begins_a_name(const std::string& text) {
     return fmt::format("expected the beginning of one of {}; found '{}'", names, text);
 }
 
+Json json_of(const std::string& placement, const AgreementSummary& summary) {
+    return {{"placement", placement},
+            {"cells", summary.cells},
+            {"within_10", summary.within_10_part()},
+            {"within_25", summary.within_25_part()},
+            {"worst_rival", summary.worst_rival},
+            {"choices", summary.choices},
+            {"good_choices", summary.good_choices_part()},
+            {"worst_regret", summary.worst_regret},
+            {"mean_regret", summary.mean_regret()}};
+}
+
+Json json_of(const std::string& placement, const AgreementCell& cell) {
+    return {{"placement", placement},
+            {"collective", graph::name(cell.row->collective)},
+            {"algorithm", cell.row->name},
+            {"bytes", cell.bytes},
+            {"planned_ns", cell.planned_ns},
+            {"simulated_ns", cell.simulated_ns},
+            {"deviation", cell.deviation()},
+            {"chosen", cell.chosen},
+            {"rival", cell.rival},
+            {"regret", cell.regret},
+            {"best", cell.best}};
+}
+
 std::string json(const std::vector<PlacedCells>& placed) {
+    Json summaries = Json::array();
     Json list = Json::array();
     for (const auto& [placement, cells] : placed) {
+        AgreementSummary summary;
+        summary.add(cells);
+        summaries.push_back(json_of(placement, summary));
         for (const AgreementCell& cell : cells) {
-            list.push_back({{"placement", placement},
-                            {"collective", graph::name(cell.row->collective)},
-                            {"algorithm", cell.row->name},
-                            {"bytes", cell.bytes},
-                            {"planned_ns", cell.planned_ns},
-                            {"simulated_ns", cell.simulated_ns},
-                            {"chosen", cell.chosen},
-                            {"regret", cell.regret},
-                            {"best", cell.best}});
+            list.push_back(json_of(placement, cell));
         }
     }
-    return list.dump() + "\n";
+    return Json{{"placements", summaries}, {"cells", list}}.dump() + "\n";
 }
 
 } // namespace
@@ -151,15 +144,15 @@ AgreementCommand::AgreementCommand(CLI::App& parent)
                     "Those alone whose name begins so, such as \"1 host\" (default: all)")
         ->check(CLI::Validator(begins_a_name, ""))
         ->type_name("TEXT");
-    app_.add_flag("--deviations", deviations_,
-                  "The ratios that are off by more than 10 %, a line for each algorithm and "
-                  "placement");
     profile_.add_option(app_);
     add_format_option(app_, format_, {Format::text, Format::json});
-    app_.footer("Ratios are the planner's price by the simulated time.\n"
-                "Examples:\n"
-                "  ucg_sim agreement\n"
-                "  ucg_sim agreement --placement '4 hosts' --worst 10 --bytes 8,64k");
+    app_.footer(
+        "Ratios are the planner's price by the simulated time. A cell is one algorithm at one\n"
+        "length. Rivals are the chosen algorithm and those with at most 1.5 times its\n"
+        "simulated time or price: a wrong price of theirs can change the choice.\n"
+        "Examples:\n"
+        "  ucg_sim agreement\n"
+        "  ucg_sim agreement --placement '4 hosts' --worst 10 --bytes 8,64k");
 }
 
 Status AgreementCommand::run() const {
@@ -185,9 +178,6 @@ Status AgreementCommand::run() const {
             return cells.status();
         }
         placed.push_back({name, std::move(*cells)});
-    }
-    if (deviations_) {
-        return write_output("-", deviations(placed));
     }
     if (format_ == Format::json) {
         return write_output("-", json(placed));

@@ -22,7 +22,6 @@ class AgreementCommand {
                                          64 << 10, 512 << 10, 4 << 20, 16 << 20};
     std::size_t at_most_ = 50;
     std::string placement_;
-    bool deviations_ = false;
     ProfileOption profile_;
     Format format_ = Format::text;
 };

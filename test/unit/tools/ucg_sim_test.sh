@@ -191,9 +191,11 @@ six="--hosts 6 --ranks-per-host 1 --bytes 64k --topology $directory/topology.con
         --hosts 7 --ranks-per-host 1 --topology "$directory/topology.conf"
 }
 
-expect 0 '^1 host of 2 ranks: [0-9]+ cells: within 10 % [0-9.]+ %, within 25 % [0-9.]+ %; ' \
+expect 0 '^1 host of 2 ranks: [0-9]+ cells: .*, rivals within [0-9]+ %; .* in the geometric mean' \
     agreement --placement '1 host of 2 ranks' --bytes 8,64k --worst 3
 expect 0 '"placement":"4 hosts of 8 ranks","collective":"barrier","algorithm":"dissemination"' \
+    agreement --placement '4 hosts' --bytes 8 --format json
+expect 0 '"placement":"4 hosts of 8 ranks","cells":[0-9]+,"within_10":[01]' \
     agreement --placement '4 hosts' --bytes 8 --format json
 
 # A price beyond what the simulator counts is not cut short unseen.
