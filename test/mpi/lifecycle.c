@@ -247,7 +247,7 @@ static void forget(void) {
     MPI_Comm_free(&freed);
 }
 
-enum { CYCLES = 500 };
+enum { CYCLES = 1000 };
 
 /** Connects the two sides; with `first`, this rank is the side of one rank. */
 static MPI_Comm meet(MPI_Comm side, int first) {
