@@ -7,38 +7,12 @@
  * In the last two rank 0 gets no memory for what it packs; otherwise its own block has two lengths.
  * Prints "alone ok" from rank 0.
  */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <mpi.h>
-
 #include "persistent.h"
+#include "refused_memory.h"
 
 enum { CALLS = 4, WRONG = 1, LONG = 1 << 20 };
 
-static int rank;
-static int size;
-static const char* way;
 static MPI_Comm comm; /**< A duplicate of MPI_COMM_WORLD. */
-
-/** Takes the place of the C library's function, from which the component gets its memory. */
-static int refuses;
-int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-    if (refuses) {
-        return ENOMEM;
-    }
-    *memory = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-    return NULL != *memory ? 0 : ENOMEM;
-}
-
-static void require(int condition, const char* what, int call) {
-    if (!condition) {
-        fprintf(stderr, "alone: %s, rank %d, call %d: %s\n", way, rank, call, what);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-}
 
 /** A scatterv of one int each: `value` + the rank. Rank 0's own part is wrong in one call. */
 static int scatter(int value, int wrong, int* part) {
@@ -82,9 +56,9 @@ static int broadcast(int value, int wrong, int* part, MPI_Comm on, int root) {
     MPI_Type_vector(LONG, 1, 2, MPI_INT, &sparse);
     MPI_Type_commit(&sparse);
     vector[2 * LONG - 2] = 0 == rank ? value + 1 : -1;
-    refuses = wrong;
+    refused_aligned = wrong;
     const int rc = MPI_Bcast(vector, 1, sparse, root, on);
-    refuses = 0;
+    refused_aligned = 0;
     *part = vector[2 * LONG - 2] - 1 + rank;
     MPI_Type_free(&sparse);
     return rc;
@@ -114,14 +88,9 @@ static int call(int value, int wrong, int* part, MPI_Comm inter) {
 int main(int argc, char** argv) {
     int part = -1;
     int failures = 0;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    way = argc > 1 ? argv[1] : "";
+    start(argc, argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    /* Open MPI 4.1 hands errors of nonblocking and persistent collectives to this handler. */
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm inter = 0 == strcmp(way, "inter") ? split() : MPI_COMM_NULL;
     for (int i = 0; i < CALLS; i++) {
         const int wrong = 0 == rank && WRONG == i;

@@ -7,37 +7,9 @@
  *
  * usage: inter_memory, with an even number of processes, half of them on each side
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <mpi.h>
+#include "refused_memory.h"
 
 enum { COUNT = 1 << 13, ALLOCATIONS_MAX = 16 }; /* This is long enough to be combined in pieces. */
-
-/* This is the C library's own function. */
-extern void* __libc_memalign(size_t alignment, size_t bytes);
-
-/* The allocation of the component that is refused, counted from now; 0: none. */
-static int refused_at;
-
-static int is_component(const void* caller) {
-    Dl_info info;
-    return 0 != dladdr(caller, &info) && NULL != strstr(info.dli_fname, "mca_coll_ucg");
-}
-
-int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-    if (0 < refused_at && is_component(__builtin_return_address(0)) && 0 == --refused_at) {
-        return ENOMEM;
-    }
-    *memory = __libc_memalign(alignment, bytes);
-    return NULL != *memory ? 0 : ENOMEM;
-}
-
-static int rank;
-static int size;
 
 static MPI_Comm connect_sides(void) {
     const int second = rank >= size / 2;
@@ -77,10 +49,10 @@ static int try_without(int number) {
     MPI_Comm both = connect_sides();
     int is_right;
     MPI_Barrier(both); /* This makes the group. */
-    refused_at = number;
+    refused_aligned = number;
     const int status = reduce(both, &is_right);
-    const int was_refused = 0 == refused_at;
-    refused_at = 0;
+    const int was_refused = 0 == refused_aligned;
+    refused_aligned = 0;
     int good = was_refused ? MPI_SUCCESS != status : MPI_SUCCESS == status && is_right;
     if (!good) {
         fprintf(stderr, "inter_memory: rank %d: allocation %d %s: status %d\n", rank, number,
@@ -95,9 +67,7 @@ static int try_without(int number) {
 int main(int argc, char** argv) {
     int refused = 0;
     int least = 1;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start(argc, argv);
     while (1 == least && refused < ALLOCATIONS_MAX) {
         const int mine = try_without(refused + 1);
         MPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

@@ -8,15 +8,8 @@
  *
  * usage: lacking blocking|vectors|persistent NUMBER
  */
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <mpi.h>
-
 #include "persistent.h"
+#include "refused_memory.h"
 
 enum { CALLS = 4, RANKS_MAX = 64 };
 
@@ -24,35 +17,21 @@ enum { CALLS = 4, RANKS_MAX = 64 };
 extern void* __libc_malloc(size_t bytes);
 extern void* __libc_calloc(size_t count, size_t bytes);
 
-/* The allocation of the component that is refused, counted from now; 0: none. */
-static int refused_at;
+/** The call of malloc() or calloc() by the component that is refused. */
+static int refused_block;
 
-static int is_refused(const void* caller) {
-    Dl_info info;
-    if (0 == refused_at || 0 == dladdr(caller, &info) ||
-        NULL == strstr(info.dli_fname, "mca_coll_ucg") || 0 != --refused_at) {
-        return 0;
-    }
-    errno = ENOMEM;
-    return 1;
+static int is_block_refused(const void* caller) {
+    const int refused = is_refused(&refused_block, caller);
+    errno = refused ? ENOMEM : errno;
+    return refused;
 }
 
 void* malloc(size_t bytes) {
-    return is_refused(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+    return is_block_refused(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
 
 void* calloc(size_t count, size_t bytes) {
-    return is_refused(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
-}
-
-static int rank;
-static int size;
-
-static void require(int condition, const char* what, int number) {
-    if (!condition) {
-        fprintf(stderr, "lacking: rank %d, number %d: %s\n", rank, number, what);
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
+    return is_block_refused(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
 }
 
 /** Each of these calls gives every rank the sum of what all ranks have given. */
@@ -102,9 +81,9 @@ static void refuse(add_t* add, int number) {
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < CALLS; i++) {
         int sum = -1;
-        refused_at = 0 == rank && 0 == i ? number : 0;
+        refused_block = 0 == rank && 0 == i ? number : 0;
         const int rc = add(comm, 100 * i + rank, &sum);
-        require(0 == refused_at, "fewer allocations", number);
+        require(0 == refused_block, "fewer allocations", number);
         const int right = 100 * i * size + size * (size - 1) / 2;
         require(MPI_SUCCESS != rc || right == sum, "success with a wrong sum", i);
         require(MPI_SUCCESS != rc, "success although rank 0 has left a call out", i);
@@ -113,12 +92,8 @@ static void refuse(add_t* add, int number) {
 }
 
 int main(int argc, char** argv) {
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    start(argc, argv);
     require(size <= RANKS_MAX, "too many ranks", size);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    const char* way = argc > 1 ? argv[1] : "";
     add_t* add = 0 == strcmp(way, "vectors")      ? add_vectors
                  : 0 == strcmp(way, "persistent") ? add_persistent
                                                   : add_blocking;
