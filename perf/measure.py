@@ -1,4 +1,4 @@
-"""What compare, apps/run and apps/programs share: configurations, turns, medians and spreads.
+"""What compare, apps/run and apps/programs share: configurations, rounds, medians and spreads.
 
 A configuration is a name, a command that starts ranks, and the program for them. Programs print CSV
 with a kind and a size in the first two columns, then a time in microseconds, and "ok" or "WRONG" as
@@ -37,7 +37,7 @@ from configurations import (  # noqa: E402, F401
     with_component, with_ucg)
 from provenance import commit, origin, processor_name, versions  # noqa: E402, F401
 
-RANKS_MAX, TURNS_MAX = 4096, 10000
+RANKS_MAX, ROUNDS_MAX = 4096, 10000
 SIZES_MAX = 256 << 20  # This is collbench's limit.
 
 # The time in which a job that is asked to end must end: mpirun needs some seconds to end its ranks.
@@ -65,13 +65,13 @@ class Sample:
 
 @dataclass
 class Samples:
-    """{configuration: {cell: {turn: Sample}}}; a cell is (kind, bytes)."""
+    """{configuration: {cell: {round: Sample}}}; a cell is (kind, bytes)."""
 
     by_name: dict
     problems: list = field(default_factory=list)
 
-    def add(self, name, cell, turn, sample):
-        self.by_name[name].setdefault(cell, {})[turn] = sample
+    def add(self, name, cell, number, sample):
+        self.by_name[name].setdefault(cell, {})[number] = sample
 
     def cells(self):
         """All cells, in the order of the first configuration that has them."""
@@ -80,8 +80,8 @@ class Samples:
 
 def add_options(parser):
     parser.add_argument("-n", "--np", type=whole(1, RANKS_MAX), default=2, help="ranks (2)")
-    parser.add_argument("--pairs", type=whole(1, TURNS_MAX), default=7,
-                        help="turns of each configuration (7)")
+    parser.add_argument("--pairs", type=whole(1, ROUNDS_MAX), default=7,
+                        help="rounds of each configuration (7)")
     parser.add_argument("--preset", type=names(presets.ALL), metavar="LIST",
                         help=presets.HELP)
     parser.add_argument("--config", action="append", default=[], metavar="NAME=COMMAND",
@@ -179,12 +179,12 @@ def read_rows(text, head):
 WRONG_USAGE = 2  # The exit status of our programs for wrong usage.
 
 
-def ordered(items, turn):
-    """The order in that turn. Over twice as many turns as there are items, each item has each
+def ordered(items, number):
+    """The order in that round. Over twice as many rounds as there are items, each item has each
     place twice; the first item has been measured some per cent slower."""
-    first = turn // 2 % max(1, len(items))
+    first = number // 2 % max(1, len(items))
     rotated = [*items[first:], *items[:first]]
-    return rotated[::-1] if turn % 2 else rotated
+    return rotated[::-1] if number % 2 else rotated
 
 
 # What the component says at the end of a job (coll_ucg_verbose): calls that it served, and calls
@@ -229,19 +229,19 @@ def not_served(configuration, status, rows, kind, served):
     return set() if any(taken for taken, _ in served.values()) else kinds
 
 
-def take_turn(samples, configuration, turn, options, arguments, head, hear=pass_on):
+def take_round(samples, configuration, number, options, arguments, head, hear=pass_on):
     """Runs one configuration once and keeps its rows, but for wrong results and for those that
     UCG should have served and did not. `head` begins the CSV; `hear` gets what the run says on
-    standard error. Raises Wrong if the program does not know the options: no other turn would."""
+    standard error. Raises Wrong if the program does not know the options: no other round would."""
     if sys.stderr.isatty():
-        print(f"\rturn {turn + 1}: {configuration.name:<12}", end="", file=sys.stderr)
+        print(f"\rround {number + 1}: {configuration.name:<12}", end="", file=sys.stderr)
     status, text, served = run_and_hear(configuration, options, arguments.timeout, hear)
     rows = read_rows(text, head)
     if status == WRONG_USAGE and not rows:
         raise Wrong(f"{configuration.name}: {configuration.program} does not accept "
                     f"{shlex.join(options)}: it says why above")
     kind, size = head.split(",")
-    where = f"turn {turn + 1}, {configuration.name}"
+    where = f"round {number + 1}, {configuration.name}"
     unserved = not_served(configuration, status, rows, kind, served)
     if unserved:
         what = ", ".join(sorted(unserved)) if kind == "collective" else "any collective"
@@ -252,7 +252,7 @@ def take_turn(samples, configuration, turn, options, arguments, head, hear=pass_
         if problem:
             samples.problems.append(f"{where}: {cell[0]} of {cell[1]} bytes: {problem}")
         else:
-            samples.add(configuration.name, cell, turn, sample_of(row))
+            samples.add(configuration.name, cell, number, sample_of(row))
     if status != 0:
         samples.problems.append(f"{where}: status {status}")
     elif not rows:
@@ -311,16 +311,16 @@ def is_told(samples):
                           >= statistics.median(sample.bare_us for sample in cycles) / 20)
 
 
-def by_state(turns, far_ns, wanted="any"):
-    """{state: {turn: us}} of one configuration's {turn: Sample} of one cell; moved ones are left
+def by_state(rounds, far_ns, wanted="any"):
+    """{state: {round: us}} of one configuration's {round: Sample} of one cell; moved ones are left
     out, with "near" or "far" those of the other state, and all of a state in which the operation
     takes too little beside the barrier of its cycle."""
     found = {}
-    for turn, sample in sorted(turns.items()):
+    for number, sample in sorted(rounds.items()):
         state = state_of(sample, far_ns)
         if state and wanted in ("any", state):
-            found.setdefault(state, {})[turn] = sample
-    return {state: {turn: sample.operation_us() for turn, sample in of_state.items()}
+            found.setdefault(state, {})[number] = sample
+    return {state: {number: sample.operation_us() for number, sample in of_state.items()}
             for state, of_state in found.items() if is_told(of_state.values())}
 
 
@@ -328,15 +328,15 @@ def not_told(samples, far_ns, wanted="any"):
     """The cells of which a configuration has samples, but none that can be told beside the
     barrier."""
     return [cell for cell in samples.cells() for cells in samples.by_name.values()
-            if (turns := cells.get(cell)) and not by_state(turns, far_ns, wanted)
-            and not is_told(turns.values())]
+            if (rounds := cells.get(cell)) and not by_state(rounds, far_ns, wanted)
+            and not is_told(rounds.values())]
 
 
 def neighbours(ours, theirs):
-    """Ratios of our samples, {turn: us}, to those samples of theirs that are nearest in time."""
+    """Ratios of our samples, {round: us}, to those samples of theirs that are nearest in time."""
     ratios = []
-    for turn, us in ours.items():
-        nearest = min(theirs, key=lambda other: (abs(other - turn), other))
+    for number, us in ours.items():
+        nearest = min(theirs, key=lambda other: (abs(other - number), other))
         if theirs[nearest] > 0:
             ratios.append(us / theirs[nearest])
     return ratios
@@ -371,8 +371,8 @@ def spread(values):
 class Ratio:
     """The comparison of a configuration with the reference of its cell."""
 
-    medians: float  # The ratio of the two medians over all turns ...
-    pairs: float  # ... and the median of the ratios of turns that are nearest in time, ...
+    medians: float  # The ratio of the two medians over all rounds ...
+    pairs: float  # ... and the median of the ratios of rounds that are nearest in time, ...
     spread: float | None  # ... with half the distance of their quartiles, relative to it.
 
 
@@ -381,12 +381,12 @@ class Row:
     """A cell in one state, compared."""
 
     cell: tuple
-    state: str | None  # None: the processors moved in every turn, and there are no figures.
-    turns: int  # The number of the configuration that has the fewest.
+    state: str | None  # None: the processors moved in every round, and there are no figures.
+    rounds: int  # The number of the configuration that has the fewest.
     medians: dict  # {name: us}
     best: str = ""  # The stock configuration with the lowest median.
     ratios: dict = field(default_factory=dict)  # {name: Ratio} of the others to it.
-    bare_us: float | None = None  # The bare barrier, over all turns ...
+    bare_us: float | None = None  # The bare barrier, over all rounds ...
     cycles: dict = field(default_factory=dict)  # ... {name: us of whole cycles}.
 
     def cycle_ratio(self, name):
@@ -398,8 +398,8 @@ class Row:
 
 
 def compare_cell(cell, state, series, configurations):
-    """`series` is {name: {turn: us}} of all samples in that state."""
-    medians = {name: statistics.median(turns.values()) for name, turns in series.items()}
+    """`series` is {name: {round: us}} of all samples in that state."""
+    medians = {name: statistics.median(rounds.values()) for name, rounds in series.items()}
     row = Row(cell, state, min(map(len, series.values())), medians)
     stock = [c.name for c in configurations if c.stock and c.name in series]
     if stock:
@@ -411,21 +411,21 @@ def compare_cell(cell, state, series, configurations):
     return row
 
 
-def compare_cells(samples, configurations, far_ns=None, wanted="any", turns_min=1):
+def compare_cells(samples, configurations, far_ns=None, wanted="any", rounds_min=1):
     """Rows for all cells. A cell has a row for the state that all configurations were in most
-    often, and for other states that each was in for `turns_min` turns; or only for the `wanted`
+    often, and for other states that each was in for `rounds_min` rounds; or only for the `wanted`
     state."""
     rows = []
     for cell in samples.cells():
         series = {}
         for name, cells in samples.by_name.items():
-            for state, turns in by_state(cells.get(cell, {}), far_ns, wanted).items():
-                series.setdefault(state, {})[name] = turns
+            for state, rounds in by_state(cells.get(cell, {}), far_ns, wanted).items():
+                series.setdefault(state, {})[name] = rounds
         found = [compare_cell(cell, state, of_state, configurations)
                  for state, of_state in series.items()]
-        found.sort(key=lambda row: (-len(row.medians), -row.turns))
+        found.sort(key=lambda row: (-len(row.medians), -row.rounds))
         rows += [row for i, row in enumerate(found)
-                 if i == 0 or (row.ratios and row.turns >= turns_min)]
+                 if i == 0 or (row.ratios and row.rounds >= rounds_min)]
         if not found:
             rows.append(Row(cell, None, 0, {}))
     for row in rows:
@@ -460,7 +460,7 @@ def print_rows(rows, configurations, kind, width=22):
     print(line.rstrip())
     for row in rows:
         line = f"{printable(row.cell[0]):<{width}} {row.cell[1]:>9}"
-        line += f" {row.state + ' ' + str(row.turns) if row.state else '-':>8}" if gated else ""
+        line += f" {row.state + ' ' + str(row.rounds) if row.state else '-':>8}" if gated else ""
         for c in configurations:
             us = row.medians.get(c.name)
             line += f" {'-':>12}" if us is None else f" {us:>12.3f}"
@@ -474,10 +474,10 @@ def print_rows(rows, configurations, kind, width=22):
 
 
 def write_json(path, samples, configurations, loads, build):
-    cells = {name: [{"kind": cell[0], "bytes": cell[1], "turn": turn, "us": sample.us,
+    cells = {name: [{"kind": cell[0], "bytes": cell[1], "round": number, "us": sample.us,
                      "ping_ns": list(sample.pings), "bare_us": sample.bare_us,
                      "alone_us": sample.alone_us, "operation_us": sample.operation_us()}
-                    for cell, turns in of_name.items() for turn, sample in turns.items()]
+                    for cell, rounds in of_name.items() for number, sample in rounds.items()]
              for name, of_name in samples.by_name.items()}
     commands = {c.name: shlex.join(c.launch + [c.program]) for c in configurations}
     with open(path, "w", encoding="utf-8") as file:

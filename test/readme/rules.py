@@ -153,7 +153,7 @@ RULES = [
                                   end("--pairs 1 -c allreduce -s 8 --time 0.001 --gate off"))),
     Rule(r"perf/compare .*", (end("--pairs 1 -c allreduce -s 8 --time 0.001 --gate off"),),
          prints="allreduce"),
-    Rule(r"perf/perftest/agreement .*", (end("--turns 1 --within 1000"),), prints="within"),
+    Rule(r"perf/perftest/agreement .*", (end("--rounds 1 --within 1000"),), prints="within"),
     Rule(r"perf/apps/run .*", ((r"apps/run", "apps/run --smoke"),), prints="us per call"),
     Rule(r"build/perf/\S+ --help", prints="Usage"),
     Rule(r"build/perf/perftest/ucg_perftest --np .* --sizes 8:64k", (end("--time 0.02"),),

@@ -18,7 +18,7 @@ agreement = importlib.util.module_from_spec(importlib.util.spec_from_loader("agr
 sys.modules["agreement"] = agreement  # The dataclasses module looks for their module here.
 LOADER.exec_module(agreement)
 
-from agreement import Outcome, Primitive, Turns
+from agreement import Outcome, Primitive, Rounds
 
 RAN = Outcome(0, agreement.HEAD + "\n1000,0.100,0.120,0.130,70.0,70.0,8e6,8e6\n", "")
 HEAD_ONLY = Outcome(0, agreement.HEAD + "\n", "")
@@ -52,17 +52,17 @@ class Reading(unittest.TestCase):
 
 class Ratios(unittest.TestCase):
     def test_of_medians_and_of_neighbours(self):
-        turns = Turns(ours={0: (1.0, 2.0), 1: (1.1, 2.0), 2: (9.0, 2.0)},
+        rounds = Rounds(ours={0: (1.0, 2.0), 1: (1.1, 2.0), 2: (9.0, 2.0)},
                       stock={0: (1.0, 1.0), 1: (1.0, 1.0), 2: (3.0, 1.0)})
-        row = agreement.summarize("am_lat:posix", turns)
+        row = agreement.summarize("am_lat:posix", rounds)
         self.assertAlmostEqual(row.ratio, 1.1)
         self.assertAlmostEqual(row.overall, 2.0)
         self.assertAlmostEqual(row.pairs[0], (1 + 1.1 + 3) / 3)
         self.assertAlmostEqual(agreement.middle_mean([9, 1, 2, 3, 4, 5, 6, -7]), 3.5)
-        self.assertEqual(row.turns, 3)
+        self.assertEqual(row.rounds, 3)
 
     def test_nothing_to_compare(self):
-        self.assertIsNone(agreement.summarize("x", Turns(ours={0: (1.0, 1.0)})))
+        self.assertIsNone(agreement.summarize("x", Rounds(ours={0: (1.0, 1.0)})))
 
     def test_the_worst_is_the_furthest_from_1_either_way(self):
         low, high = (agreement.Row("", 1, 1, ratio, (ratio, None), ratio, 1)
@@ -80,7 +80,7 @@ class Commands(unittest.TestCase):
 
     def test_wrong_use(self):
         for options in (["--only", "nothing"], ["--only", "am_lat:quantum"], ["--cpus", "0"],
-                        ["--turns", "0"], ["--program", "/nowhere/ucg_perftest"]):
+                        ["--rounds", "0"], ["--program", "/nowhere/ucg_perftest"]):
             result = subprocess.run([sys.executable, PROGRAM, *options], capture_output=True,
                                     text=True, check=False)
             self.assertEqual(result.returncode, 2, options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests perf/measure.py: rows, gating by the ping-pong, the best of several, and ratios turn by
-turn."""
+"""Tests perf/measure.py: rows, gating by the ping-pong, the best of several, and ratios round by
+round."""
 
 import argparse
 import os
@@ -25,12 +25,12 @@ TUNED, UCX, UCG = (Configuration("tuned", [], ""), Configuration("ucx", [], ""),
 
 
 def samples_of(by_name):
-    """{name: [(us, pings), ...]} of one cell, turn by turn; None for a turn that failed."""
+    """{name: [(us, pings), ...]} of one cell, round by round; None for a round that failed."""
     samples = Samples({name: {} for name in by_name})
-    for name, turns in by_name.items():
-        for turn, sample in enumerate(turns):
+    for name, rounds in by_name.items():
+        for number, sample in enumerate(rounds):
             if sample:
-                samples.add(name, CELL, turn, Sample(*sample))
+                samples.add(name, CELL, number, Sample(*sample))
     return samples
 
 
@@ -42,31 +42,31 @@ class Rows(unittest.TestCase):
                          [("a", "ok"), ("b", "WRONG")])
         self.assertEqual(measure.read_rows("nothing", "phase,bytes"), [])
 
-    def test_over_turns_each_has_each_place(self):
-        self.assertEqual([measure.ordered("AB", turn) for turn in range(3)],
+    def test_over_rounds_each_has_each_place(self):
+        self.assertEqual([measure.ordered("AB", number) for number in range(3)],
                          [["A", "B"], ["B", "A"], ["B", "A"]])
         for count in (1, 2, 3, 5, 8):
-            orders = [measure.ordered(range(count), turn) for turn in range(2 * count)]
+            orders = [measure.ordered(range(count), number) for number in range(2 * count)]
             for place in range(count):
                 self.assertEqual(sorted(order[place] for order in orders),
                                  sorted([*range(count), *range(count)]))
         self.assertEqual(measure.ordered([], 3), [])
 
-    def turn(self, script, head="collective,bytes", **options):
-        """The samples of one turn of a program that is a script of the shell, and what it said."""
+    def run_round(self, script, head="collective,bytes", **options):
+        """The samples of one round of a program that is a script of the shell, and what it said."""
         samples = Samples({"x": {}})
         heard = []
-        measure.take_turn(samples, Configuration("x", ["sh", "-c", script], "program", **options),
+        measure.take_round(samples, Configuration("x", ["sh", "-c", script], "program", **options),
                           0, [], argparse.Namespace(timeout=20), head, heard.append)
         return samples, "".join(heard)
 
     def test_a_turn_runs_the_program_and_keeps_problems(self):
-        samples, said = self.turn("printf 'phase,bytes,mean_us,result\\na,8,1.5,ok\\n"
+        samples, said = self.run_round("printf 'phase,bytes,mean_us,result\\na,8,1.5,ok\\n"
                                   "a,16,1.5,WRONG\\n'; echo oh >&2; exit 3", "phase,bytes")
         # The time of a wrong result is none.
         self.assertEqual(samples.by_name["x"], {("a", 8): {0: Sample(1.5)}})
-        self.assertEqual(samples.problems, ["turn 1, x: a of 16 bytes: wrong result",
-                                            "turn 1, x: status 3"])
+        self.assertEqual(samples.problems, ["round 1, x: a of 16 bytes: wrong result",
+                                            "round 1, x: status 3"])
         self.assertEqual(said, "oh\n")
 
     def test_ucg_has_to_serve_what_is_measured_under_its_name(self):
@@ -75,29 +75,29 @@ class Rows(unittest.TestCase):
         barrier, scan = counter.format("barrier", 3), counter.format("scan", 0)
         for script, kinds, problems in (
                 (rows + barrier + counter.format("scan", 9), ["barrier", "scan"], []),
-                (rows + barrier + scan, ["barrier"], ["turn 1, x: UCG did not serve scan: the "
+                (rows + barrier + scan, ["barrier"], ["round 1, x: UCG did not serve scan: the "
                                                       "times are left out"]),
-                (rows, [], ["turn 1, x: UCG did not serve barrier, scan: the times are left out"]),
+                (rows, [], ["round 1, x: UCG did not serve barrier, scan: the times are left out"]),
                 # A run that failed may not have come to the counters.
-                (rows + "exit 3", ["barrier", "scan"], ["turn 1, x: status 3"])):
+                (rows + "exit 3", ["barrier", "scan"], ["round 1, x: status 3"])):
             with self.subTest(script):
-                samples, said = self.turn(script, expects_ucg=True)
+                samples, said = self.run_round(script, expects_ucg=True)
                 self.assertEqual([kind for kind, _ in samples.by_name["x"]], kinds)
                 self.assertEqual(samples.problems, problems)
                 self.assertEqual(said, "")
-        self.assertEqual(self.turn(rows)[0].problems, [])
+        self.assertEqual(self.run_round(rows)[0].problems, [])
         # Phases are no collectives: any that was served will do.
         phases = rows.replace("collective", "phase").replace("scan", "sum")
-        for said, problems in ((barrier, []), (scan, ["turn 1, x: UCG did not serve any "
+        for said, problems in ((barrier, []), (scan, ["round 1, x: UCG did not serve any "
                                                       "collective: the times are left out"])):
-            samples, _ = self.turn(phases + said, "phase,bytes", expects_ucg=True)
+            samples, _ = self.run_round(phases + said, "phase,bytes", expects_ucg=True)
             self.assertEqual(samples.problems, problems)
 
     def test_wrong_options_end_the_measurement(self):
         samples = Samples({"x": {}})
         wrong = Configuration("x", ["sh", "-c", "exit 2"], "program")
         with self.assertRaises(measure.Wrong) as raised:
-            measure.take_turn(samples, wrong, 0, ["--sizes", "1"],
+            measure.take_round(samples, wrong, 0, ["--sizes", "1"],
                               argparse.Namespace(timeout=20), "phase,bytes")
         self.assertIn("x: program does not accept --sizes 1", str(raised.exception))
 
@@ -106,29 +106,29 @@ class Rows(unittest.TestCase):
         for name, alone in (("x", 3), ("y", 5)):
             shell = ["sh", "-c", "printf 'collective,bytes,median_us,bare_us,alone_us,result\\n"
                                  f"allreduce,8,9,2,{alone},ok\\n'"]
-            measure.take_turn(samples, Configuration(name, shell, "program"), 0, [],
+            measure.take_round(samples, Configuration(name, shell, "program"), 0, [],
                               argparse.Namespace(timeout=20), "collective,bytes")
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"x": 9, "y": 9}))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {"any": {0: 3}})
-        # All turns decide together: short ones count, unless most are.
-        for turn, alone in ((1, -0.5), (2, 0.2)):
-            samples.add("x", CELL, turn, Sample(2, (), 2, alone))
+        # All rounds decide together: short ones count, unless most are.
+        for number, alone in ((1, -0.5), (2, 0.2)):
+            samples.add("x", CELL, number, Sample(2, (), 2, alone))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None),
                          {"any": {0: 3, 1: -0.5, 2: 0.2}})
         self.assertEqual(measure.not_told(samples, None), [])
         samples.add("x", CELL, 2, Sample(2, (), 2, 0.05))
         self.assertEqual(measure.by_state(samples.by_name["x"][CELL], None), {})
         self.assertEqual(measure.not_told(samples, None), [CELL])
-        for turn in (1, 2):
-            del samples.by_name["x"][CELL][turn]
+        for number in (1, 2):
+            del samples.by_name["x"][CELL][number]
         samples.add("x", CELL, 0, Sample(9))  # Another mode has neither of the two.
         self.assertEqual(measure.whole_cycles(samples, CELL), (2, {"y": 9}))
 
     def test_whole_cycles_are_compared(self):
         samples = Samples({"stock": {}, "ucg": {}})
-        for turn in range(3):
-            samples.add("stock", CELL, turn, Sample(10, (), 6, 4))
-            samples.add("ucg", CELL, turn, Sample(8, (), 7, 1))
+        for number in range(3):
+            samples.add("stock", CELL, number, Sample(10, (), 6, 4))
+            samples.add("ucg", CELL, number, Sample(8, (), 7, 1))
         configurations = [Configuration("stock", [], ""), Configuration("ucg", [], "", stock=False)]
         row = measure.compare_cells(samples, configurations)[0]
         self.assertAlmostEqual(row.cycle_ratio("ucg"), 0.8)
@@ -172,18 +172,18 @@ class Gate(unittest.TestCase):
         near, far = [(2, NEAR_PINGS)] * 4, [(20, FAR_PINGS)] * 3
         ours = [(1, NEAR_PINGS)] * 4 + [(30, FAR_PINGS)] * 3
         rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
-                                     FAR, turns_min=3)
-        self.assertEqual([(r.state, r.turns, r.ratios["ucg"].pairs) for r in rows],
+                                     FAR, rounds_min=3)
+        self.assertEqual([(r.state, r.rounds, r.ratios["ucg"].pairs) for r in rows],
                          [("near", 4, 0.5), ("far", 3, 1.5)])
         rows = measure.compare_cells(samples_of({"tuned": near + far, "ucg": ours}), [TUNED, UCG],
-                                     FAR, turns_min=4)
+                                     FAR, rounds_min=4)
         self.assertEqual([r.state for r in rows], ["near"])
 
     def test_one_state_alone(self):
         samples = samples_of({"tuned": [(2, NEAR_PINGS)] * 4 + [(20, FAR_PINGS)] * 3,
                               "ucg": [(1, NEAR_PINGS)] * 4 + [(30, FAR_PINGS)] * 3})
         rows = measure.compare_cells(samples, [TUNED, UCG], FAR, "far")
-        self.assertEqual([(r.state, r.turns, r.ratios["ucg"].pairs) for r in rows],
+        self.assertEqual([(r.state, r.rounds, r.ratios["ucg"].pairs) for r in rows],
                          [("far", 3, 1.5)])
         rows = measure.compare_cells(samples_of({"tuned": [(2, NEAR_PINGS)]}), [TUNED, UCG], FAR,
                                      "far")
@@ -207,7 +207,7 @@ class Best(unittest.TestCase):
         self.assertEqual((row.best, row.ratios["ucg"].pairs), ("ucx", 2))
 
     def test_neighbours_in_time_are_compared(self):
-        # After two turns the machine became twice as slow; a failed turn changes nothing.
+        # After two rounds the machine became twice as slow; a failed round changes nothing.
         row, = measure.compare_cells(
             samples_of({"tuned": [(2,), (2,), None, (4,), (4,)], "ucg": [(1,), (1,), (2,), (2,)]}),
             [TUNED, UCG])

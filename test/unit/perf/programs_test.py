@@ -148,8 +148,8 @@ class Tables(unittest.TestCase):
 
     def add(self, case, stock, ours):
         for name, seconds in (("stock", stock), ("ucg", ours)):
-            for turn, value in enumerate(seconds):
-                self.samples.add(name, case, turn, programs.Run(value * 1e6, processor_us=7))
+            for number, value in enumerate(seconds):
+                self.samples.add(name, case, number, programs.Run(value * 1e6, processor_us=7))
 
     def text(self):
         with contextlib.redirect_stdout(io.StringIO()) as out:

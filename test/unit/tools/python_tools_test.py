@@ -27,9 +27,9 @@ SUMMARY = "perf/summary"
 PROGRAMS = [VCLUSTER, COMPARE, MODEL, APPS, REAL, MULTIPLYING, AAPC, INSTRUCTIONS, AGREEMENT]
 COUNTS = {COMPARE: ["--np", "--pairs", "--retries", "--hosts"], MODEL: ["--np", "--pairs"],
           APPS: ["--np", "--pairs"], REAL: ["--np", "--threads", "--runs"],
-          MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--turns"],
-          AAPC: ["--calls", "--turns", "--variable"], INSTRUCTIONS: ["--np", "--calls"],
-          AGREEMENT: ["--turns"]}
+          MULTIPLYING: ["--ranks", "--bytes", "--blocks", "--calls", "--rounds"],
+          AAPC: ["--calls", "--rounds", "--variable"], INSTRUCTIONS: ["--np", "--calls"],
+          AGREEMENT: ["--rounds"]}
 REALS = {COMPARE: ["--time", "--far", "--timeout"], MODEL: ["--time", "--timeout"],
          APPS: ["--timeout"], REAL: ["--timeout"], MULTIPLYING: ["--tune-time"],
          INSTRUCTIONS: ["--timeout"], AGREEMENT: ["--within", "--timeout"]}
