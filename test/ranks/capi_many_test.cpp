@@ -51,7 +51,8 @@ ShmOptions options_of_next(ThreadRank& me, ucg_context_h context,
         return {};
     }
     return reinterpret_cast<ucg::capi::Context*>(context)
-        ->latest_options(me.meeting->size())
+        ->latest_options()
+        .of(me.meeting->size())
         .value_or(ShmOptions());
 }
 

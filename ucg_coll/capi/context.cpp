@@ -8,7 +8,6 @@
 
 #include "ucg_coll/capi/awaited.hpp"
 #include "ucg_coll/capi/group.hpp"
-#include "ucg_coll/capi/planner.hpp"
 #include "ucg_coll/capi/single_copies.hpp"
 #include "ucg_coll/capi/ucx_library.hpp"
 
@@ -30,57 +29,28 @@ topo::Place place_at_hand(const std::vector<std::uint32_t>& cpus) {
     return place.ok() ? *place : topo::Place{.known = topo::Distance::host};
 }
 
-bool host_yields(const ucg_context_params_t* params) {
-    return params != nullptr && (params->field_mask & UCG_CONTEXT_PARAM_FIELD_YIELDS) != 0 &&
-           params->yields != 0;
-}
-
-bool asks_for_threads(const ucg_context_params_t* params) {
-    return params != nullptr && (params->field_mask & UCG_CONTEXT_PARAM_FIELD_THREAD_MODE) != 0 &&
-           params->thread_mode == UCG_THREAD_MODE_MULTIPLE;
-}
-
 } // namespace
 
 Context::Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
                  LoadedPhases phases)
     : config_(std::move(config)), common_digests_(config_.common_digests()),
-      profile_(std::move(profile)), phases_(std::move(phases)), name_("ucg"),
-      threaded_(asks_for_threads(params)),
-      neighbours_(host_yields(params)), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
+      profile_(std::move(profile)), phases_(std::move(phases)), params_(params),
+      remarks_(params_.name, params_.threaded),
+      neighbours_(params_.host_yields), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::cpu_grant()},
-      waiting_makers_(threaded_), maker_(threaded_), groups_mutex_(threaded_),
-      queues_mutex_(threaded_), memory_mutex_(threaded_), mutex_(threaded_) {
+      waiting_makers_(threaded()), maker_(threaded()),
+      planners_(config_, phases_, remarks_, threaded()), groups_mutex_(threaded()),
+      queues_mutex_(threaded()), memory_mutex_(threaded()), mutex_(threaded()) {
     set_log_level(config_.log_level());
-    if (params == nullptr) {
-        return;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_PROGRESS) != 0) {
-        host_progress_ = params->progress;
-        host_progress_arg_ = params->progress_arg;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_NAME) != 0 && params->name != nullptr) {
-        name_ = params->name;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_PROCESSES) != 0) {
-        local_processes_ = params->local_processes;
-        host_load_ = {params->local_processes, host_cpus(process_facts_)};
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_LOCAL_RANK) != 0) {
-        local_rank_ = params->local_rank;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_EPS) != 0) {
-        estimated_num_eps_ = params->estimated_num_eps;
-    }
-    if ((params->field_mask & UCG_CONTEXT_PARAM_FIELD_ESTIMATED_NUM_PPN) != 0) {
-        estimated_num_ppn_ = params->estimated_num_ppn;
+    if (params_.local_processes > 0) {
+        host_load_ = {params_.local_processes, host_cpus(process_facts_)};
     }
 }
 
 Context::~Context() {
     UCG_ASSERT(group_count_ == 0 && busy_groups() == 0);
     const shm::NapCounts naps = sleeper_->counts();
-    log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name_,
+    log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name(),
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
 }
 
@@ -192,7 +162,8 @@ shm::HeapOptions Context::heap_options() const {
     options.capacity_bytes = config_.heap_bytes();
     // The caller may not have told of the others: one for each CPU is usual.
     options.mappings = std::max(host_load_.ranks, host_cpus(process_facts_));
-    options.lessees = local_processes_ > 0 ? local_processes_ : host_cpus(process_facts_);
+    options.lessees =
+        params_.local_processes > 0 ? params_.local_processes : host_cpus(process_facts_);
     return options;
 }
 
@@ -287,9 +258,9 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
     if (ucx_ == nullptr) {
         transport::ucx::UcxOptions options;
         options.short_lane = config_.short_lane();
-        options.threads = threaded_;
-        options.estimated_num_eps = estimated_num_eps_;
-        options.estimated_num_ppn = estimated_num_ppn_;
+        options.threads = threaded();
+        options.estimated_num_eps = params_.estimated_num_eps;
+        options.estimated_num_ppn = params_.estimated_num_ppn;
         options.link_bytes_per_second = several_hosts ? link_rate(topology()) : 0;
         options.connect_timeout = std::chrono::seconds(config_.timeout_seconds());
         Result<std::unique_ptr<transport::Network>> made = open_ucx(options);
@@ -305,7 +276,7 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
 
 const NamedMachine& Context::machine() {
     if (!machine_) {
-        machine_ = load_machine(config_.machine(), local_rank_);
+        machine_ = load_machine(config_.machine(), params_.local_rank);
     }
     return *machine_;
 }
@@ -313,7 +284,7 @@ const NamedMachine& Context::machine() {
 const topo::Place& Context::place() {
     if (!place_.has_value()) {
         const topo::Machine& named = machine().machine;
-        place_ = named.core_count() > 0 ? place_of_process(named, *local_rank_)
+        place_ = named.core_count() > 0 ? place_of_process(named, *params_.local_rank)
                                         : place_at_hand(process_facts_.cpus);
     }
     return *place_;
@@ -323,7 +294,7 @@ std::uint64_t Context::single_copy_bytes_min() {
     if (single_copy_bytes_min_ == 0) {
         const SingleCopies found = single_copies(profile_);
         single_copy_bytes_min_ = found.bytes_min;
-        log(LogLevel::info, "{}: the kernel copies messages from {} bytes on: {}", name_,
+        log(LogLevel::info, "{}: the kernel copies messages from {} bytes on: {}", name(),
             found.bytes_min, found.origin);
     }
     return single_copy_bytes_min_;
@@ -371,48 +342,6 @@ void Context::add(const Group& group) {
     UCG_ASSERT(group_count_ < busy_.capacity());
     ++group_count_;
     staging_groups_ += group.has_staging() ? 1 : 0;
-}
-
-std::optional<transport::ShmOptions> Context::latest_options(std::size_t ranks) const {
-    const auto found = std::find_if(latest_options_.begin(), latest_options_.end(),
-                                    [&](const auto& entry) { return entry.first == ranks; });
-    return found == latest_options_.end() ? std::nullopt : std::optional(found->second);
-}
-
-void Context::forget_latest_options(std::size_t ranks) {
-    std::erase_if(latest_options_, [&](const auto& entry) { return entry.first == ranks; });
-}
-
-void Context::set_latest_options(std::size_t ranks, const transport::ShmOptions& options) {
-    forget_latest_options(ranks);
-    if (latest_options_.size() == kLatestOptionsMax) {
-        latest_options_.erase(latest_options_.begin());
-    }
-    latest_options_.emplace_back(ranks, options);
-}
-
-/// Programs make their communicators in a few kinds: of all ranks, of each host's, of rows and
-/// columns.
-std::shared_ptr<Planner> Context::planner(PlanningFacts facts) {
-    std::shared_ptr<Planner> found;
-    std::erase_if(planners_, [&](const std::weak_ptr<Planner>& known) {
-        std::shared_ptr<Planner> planner = known.lock();
-        const bool ended = planner == nullptr;
-        if (!ended && planner->is_for(facts)) {
-            found = std::move(planner);
-        }
-        return ended;
-    });
-    if (found == nullptr) {
-        found = std::make_shared<Planner>(*this, std::move(facts));
-        planners_.push_back(found);
-    }
-    std::erase(latest_planners_, found);
-    latest_planners_.insert(latest_planners_.begin(), found);
-    if (latest_planners_.size() > kLatestPlannersMax) {
-        latest_planners_.pop_back();
-    }
-    return found;
 }
 
 /// Threads that sleep announced themselves before the group was busy: the bell wakes them, so that

@@ -13,11 +13,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -30,32 +28,21 @@
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/context_params.hpp"
+#include "ucg_coll/capi/cpu_load.hpp"
+#include "ucg_coll/capi/latest_options.hpp"
 #include "ucg_coll/capi/machine_setting.hpp"
 #include "ucg_coll/capi/phases_file.hpp"
+#include "ucg_coll/capi/planners.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
+#include "ucg_coll/capi/remarks.hpp"
 #include "ucg_coll/capi/topology_file.hpp"
 #include "ucg_coll/engine/engine.hpp"
-#include "ucg_coll/graph/collective.hpp"
-#include "ucg_coll/transport/shm/shm.hpp"
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
 
 class Group;
-class Planner;
-struct PlanningFacts;
-
-/// Ranks, and the CPUs that they may use by affinity masks and control groups.
-struct CpuLoad {
-    unsigned ranks = 1;
-    unsigned cpus = 1; ///< At least 1.
-
-    bool oversubscribed() const { return ranks > cpus; }
-    /// Compares ranks per CPU.
-    bool operator<(const CpuLoad& other) const {
-        return std::uint64_t{ranks} * other.cpus < std::uint64_t{other.ranks} * cpus;
-    }
-};
 
 /// The time of a short message between hosts that groups plan by (cost::listed_message_ns), for
 /// each kind of network. Trivially copyable: it travels as bytes.
@@ -151,9 +138,10 @@ class Context {
     const NamedMachine& machine();
     /// The schedule of phases that this process has loaded, if it has.
     const LoadedPhases& phases() const { return phases_; }
-    const std::string& name() const { return name_; }
+    const std::string& name() const { return remarks_.name(); }
+    Remarks& remarks() { return remarks_; }
     /// Do several threads use the context?
-    bool threaded() const { return threaded_; }
+    bool threaded() const { return params_.threaded; }
 
     /// Held by a thread that makes a group by waiting, also over the program's allgather: such
     /// groups are made one after the other, in an order that all processes share, since their ranks
@@ -252,18 +240,9 @@ class Context {
     /// Returns the number by which this process is going to know a group over UCX, another one each
     /// time. REQUIRES: the caller holds maker().
     std::uint32_t take_group_id() { return next_group_id_++; }
-    /// Returns the options by which the latest group of so many ranks shares memory, if all were on
-    /// one host. REQUIRES: the caller holds maker().
-    std::optional<transport::ShmOptions> latest_options(std::size_t ranks) const;
-    void set_latest_options(std::size_t ranks, const transport::ShmOptions& options);
-    /// To be called when the latest group of so many ranks has them on several hosts, or shares no
-    /// memory.
-    void forget_latest_options(std::size_t ranks);
-    /// Returns the planner for groups of these facts: that of another group, or of one of the
-    /// latest groups that are no more, or a new one. REQUIRES: the caller holds maker().
-    std::shared_ptr<Planner> planner(PlanningFacts facts);
-    /// What the plans of all groups hold together.
-    std::atomic<std::uint64_t>& plan_bytes() { return plan_bytes_; }
+    /// To be used while the caller holds maker().
+    LatestOptions& latest_options() { return latest_options_; }
+    Planners& planners() { return planners_; }
     /// Reserves memory for one more group, so that add() needs none. REQUIRES: the caller holds
     /// maker().
     void expect_group();
@@ -324,7 +303,7 @@ class Context {
     unsigned tell_threads(unsigned events) {
         // The compiler must leave the order of what was moved before and the load after.
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (events > 0 && sleeping_.load(std::memory_order_relaxed) > 0 && threaded_) {
+        if (events > 0 && sleeping_.load(std::memory_order_relaxed) > 0 && threaded()) {
             ring();
         }
         return events;
@@ -376,36 +355,12 @@ class Context {
     shm::Neighbours& neighbours() { return neighbours_; }
     void disconnect();
 
-    /// Messages that make sense once in the life of a process.
-    enum class Once {
-        step_down,
-        profile_quarrel,
-        bad_profile,
-        no_tune,
-        no_topology,
-        no_phases,
-        unknown_host,
-        no_group,
-        variables,
-        count
-    };
-    /// Returns true the first time that it is asked for this message.
-    bool first(Once message) { return !told_[static_cast<std::size_t>(message)].exchange(true); }
-    /// Like first(), for what is to be said of a collective and a setting or its value, such as an
-    /// algorithm that the user asked for and that does not serve.
-    bool first_remark(graph::Collective collective, std::string_view about) {
-        const std::lock_guard lock(mutex_);
-        return remarks_.emplace(collective, about).second;
-    }
-
   private:
-    static constexpr std::size_t kLatestPlannersMax = 8;
-    static constexpr std::size_t kLatestOptionsMax = 8;
     static constexpr unsigned kHostRest = 8;
     static constexpr unsigned kHostBusy = 2 * kHostRest; ///< host_rests_ after there were messages.
 
     unsigned drive_host(unsigned flags) {
-        return host_progress_ == nullptr ? 0 : host_progress_(host_progress_arg_, flags);
+        return params_.progress == nullptr ? 0 : params_.progress(params_.progress_arg, flags);
     }
     /// Is it time to drive everything of the host, although it has messages?
     bool drives_everything() {
@@ -433,10 +388,8 @@ class Context {
     const Config::CommonDigests common_digests_;
     LoadedProfile profile_;
     LoadedPhases phases_;
-    std::string name_;
-    bool threaded_;
-    unsigned (*host_progress_)(void*, unsigned) = nullptr;
-    void* host_progress_arg_ = nullptr;
+    const ContextParams params_;
+    Remarks remarks_;
     /// Calls that end before the host is driven for its messages; halfway it is driven as a whole.
     std::atomic<unsigned> host_rests_ = 0;
     std::atomic<unsigned> host_streams_ = 0; ///< Calls of host_progress() that found messages.
@@ -444,11 +397,6 @@ class Context {
     shm::Neighbours neighbours_;
     const ProcessFacts process_facts_;
     CpuLoad host_load_;
-    unsigned local_processes_ = 0;      ///< 0: the caller has not told.
-    std::size_t estimated_num_eps_ = 0; ///< 0: the caller has not told; so is the next.
-    std::size_t estimated_num_ppn_ = 0;
-    std::optional<std::uint32_t> local_rank_;
-    std::array<std::atomic<bool>, static_cast<std::size_t>(Once::count)> told_ = {};
 
     OptionalRecursiveMutex waiting_makers_;
     OptionalMutex maker_;
@@ -456,12 +404,10 @@ class Context {
     std::optional<topo::Place> place_;
     std::optional<NamedMachine> machine_;
     std::optional<LoadedTopology> topology_;
-    std::vector<std::pair<std::size_t, transport::ShmOptions>> latest_options_; ///< By rank count.
-    std::vector<std::weak_ptr<Planner>> planners_;          ///< All that there are.
-    std::vector<std::shared_ptr<Planner>> latest_planners_; ///< Kept alive; the latest comes first.
-    std::uint64_t single_copy_bytes_min_ = 0;               ///< 0: not known yet.
+    LatestOptions latest_options_;
+    Planners planners_;
+    std::uint64_t single_copy_bytes_min_ = 0; ///< 0: not known yet.
     LearnedNetworks learned_networks_;
-    std::atomic<std::uint64_t> plan_bytes_ = 0;
     Status ucx_failure_; ///< Why UCX could not start; it is not tried again by every group.
 
     OptionalMutex groups_mutex_; ///< Groups' own locks are taken under it.
@@ -490,8 +436,7 @@ class Context {
     std::shared_ptr<shm::Heap> heap_;
     std::unordered_map<const std::byte*, shm::Lease> memory_; ///< By its address.
 
-    OptionalMutex mutex_;                                         ///< Taken after all others.
-    std::set<std::pair<graph::Collective, std::string>> remarks_; ///< Names and values in config_.
+    OptionalMutex mutex_; ///< Taken after all others.
     /// How threads sleep without a heap: only threads of this process ring.
     struct PrivateSleeper {
         shm::Doorbell bell = {};

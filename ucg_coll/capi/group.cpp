@@ -60,7 +60,7 @@ Task<Result<std::unique_ptr<Group>>> Group::make(Context& context, const GroupPa
         co_return status;
     }
     // Asked on all ranks: any of them may be rank 0 of another group.
-    if (shares_host && context.first(Context::Once::no_tune) && params.rank == 0) {
+    if (shares_host && context.remarks().first(Once::no_tune) && params.rank == 0) {
         tell_of_tune(context);
     }
     co_return std::move(group);
@@ -76,12 +76,12 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
                .neighbours = &context.neighbours()}),
       // A wait that yields at once is for a peer that needs this processor.
       start_patience_(waiter_.rung() < shm::Waiter::Rung::yield ? kLooksAtStart : 0),
-      planner_(context.planner(planning_facts(rank_, wired))),
+      planner_(context.planners().of(planning_facts(rank_, wired))),
       plans_(std::make_unique<PlanCache>(
           [this](const graph::Request& request, std::uint64_t hash) {
               return make_plan(request, hash);
           },
-          context.plan_bytes())),
+          context.planners().plan_bytes())),
       latest_call_(wired.shm == nullptr ? &untold_call_ : &wired.shm->latest_call()),
       stall_watch_(context.config().stall_after()) {
     std::vector<transport::Transport*> transports;

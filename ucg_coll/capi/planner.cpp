@@ -4,7 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/proof.hpp"
 
 namespace ucg::capi {
@@ -43,21 +42,22 @@ std::optional<topo::Placement> reproducible_for(const Config& config, Rank rank_
 
 } // namespace
 
-Planner::Planner(Context& context, PlanningFacts facts)
-    : context_(context), facts_(std::move(facts)),
+Planner::Planner(const Config& config, const LoadedPhases& phases, Remarks& remarks,
+                 PlanningFacts facts, bool threaded)
+    : config_(config), remarks_(remarks), facts_(std::move(facts)),
       network_(plan::network_between(facts_.placement, facts_.cluster)),
-      loaded_(loaded_for(context.phases(), facts_.ranks_of_phases)),
-      reproducible_(reproducible_for(context.config(), facts_.placement.rank_count())),
+      loaded_(loaded_for(phases, facts_.ranks_of_phases)),
+      reproducible_(reproducible_for(config, facts_.placement.rank_count())),
       plan_facts_{facts_.placement,
                   facts_.profile,
                   plan::shared_memory(facts_.placement, facts_.profile, facts_.staging_bytes,
                                       facts_.buffers_in_heap, facts_.flag_slot_bytes,
-                                      facts_.kernel_copies && !context.config().never_helps()),
+                                      facts_.kernel_copies && !config.never_helps()),
                   facts_.ranks_per_cpu,
                   reproducible_ ? &*reproducible_ : nullptr,
                   network_.get(),
                   loaded_.get()},
-      mutex_(context.threaded()) {}
+      mutex_(threaded) {}
 
 /// Nobody waits while a plan is made, or proved: so two threads may make the same plan at once.
 Result<std::shared_ptr<const Planned>> Planner::plan(const graph::Request& request,
@@ -86,7 +86,7 @@ Result<std::shared_ptr<const Planned>> Planner::make(const graph::Request& reque
     if (!schedule.ok()) {
         return schedule.status();
     }
-    if (context_.config().verify_plans()) {
+    if (config_.verify_plans()) {
         if (Status status = prove(request, schedule->algorithm, name); !status.ok()) {
             return status;
         }
@@ -134,14 +134,14 @@ void Planner::drop_half() {
 Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
                                               std::string_view name) const {
     const std::string_view wanted =
-        context_.config().algorithm(request.collective, plan::uniform_bytes(request));
+        config_.algorithm(request.collective, plan::uniform_bytes(request));
     if (!wanted.empty()) {
         Result<graph::Schedule> forced = plan::plan(facts(), request, facts_.rank, wanted);
         if (forced.ok()) {
             return forced;
         }
         // Asked on all ranks: any of them may be rank 0 of another group.
-        const bool first = context_.first_remark(request.collective, wanted);
+        const bool first = remarks_.first(request.collective, wanted);
         if (facts_.rank == 0) {
             log(first ? LogLevel::warn : LogLevel::debug, "{}: {}; the planner chooses instead",
                 name, forced.status().message());
@@ -157,7 +157,7 @@ Result<graph::Schedule> Planner::schedule_for(const graph::Request& request,
 /// Returns the algorithm by which ranks help one another, if that is wanted always and serves; else
 /// nothing.
 std::string_view Planner::helped_if_wanted(const graph::Request& request) const {
-    if (!request.nonblocking || !context_.config().always_helps()) {
+    if (!request.nonblocking || !config_.always_helps()) {
         return {};
     }
     const auto rows = plan::algorithms();
@@ -202,8 +202,7 @@ Result<std::vector<graph::Schedule>> Planner::plan_all(const graph::Request& req
 Status Planner::prove(const graph::Request& request, std::string_view algorithm,
                       std::string_view name) const {
     const std::string_view assumed = what_is_assumed(request.collective);
-    if (!assumed.empty() && context_.first_remark(request.collective, "UCG_VERIFY") &&
-        facts_.rank == 0) {
+    if (!assumed.empty() && remarks_.first(request.collective, "UCG_VERIFY") && facts_.rank == 0) {
         log(LogLevel::warn, "{}: UCG_VERIFY: {}: {}", name, graph::name(request.collective),
             assumed);
     }
@@ -250,8 +249,7 @@ bool Planner::has_rooms(std::string_view algorithm) const {
 }
 
 bool Planner::uses_rooms(const graph::Crossing& crossing) const {
-    const std::string_view wanted =
-        context_.config().algorithm(graph::Collective::neighbor_alltoallv, 0);
+    const std::string_view wanted = config_.algorithm(graph::Collective::neighbor_alltoallv, 0);
     const graph::Request request = neighborhood(facts_.placement.rank_count(), crossing);
     const plan::Algorithm* row = plan::find_algorithm(graph::Collective::neighbor_alltoallv,
                                                       plan::split_algorithm(wanted).name);

@@ -13,14 +13,15 @@
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/base/optional_mutex.hpp"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/phases_file.hpp"
+#include "ucg_coll/capi/remarks.hpp"
 #include "ucg_coll/cost/cost.hpp"
 #include "ucg_coll/graph/graph.hpp"
 #include "ucg_coll/plan/network/network.hpp"
 #include "ucg_coll/plan/plan.hpp"
 
 namespace ucg::capi {
-
-class Context;
 
 /// All that a group's plans depend on, apart from what is the same for all groups of a context. A
 /// plain value, alike on all ranks except for `rank`.
@@ -50,8 +51,9 @@ struct Planned {
 /// Any thread may use it.
 class Planner {
   public:
-    /// `context` must outlive it.
-    Planner(Context& context, PlanningFacts facts);
+    /// All arguments but the facts must outlive it. `phases`: those that the context has loaded.
+    Planner(const Config& config, const LoadedPhases& phases, Remarks& remarks, PlanningFacts facts,
+            bool threaded);
     Planner(const Planner&) = delete; // plan::Facts refer to the members.
     Planner& operator=(const Planner&) = delete;
 
@@ -95,7 +97,8 @@ class Planner {
     Status prove(const graph::Request& request, std::string_view algorithm,
                  std::string_view name) const;
 
-    Context& context_;
+    const Config& config_;
+    Remarks& remarks_;
     const PlanningFacts facts_;
     const std::unique_ptr<const plan::Network> network_;       ///< Null: links are not known.
     const std::unique_ptr<const plan::LoadedSchedule> loaded_; ///< Null: none for these ranks.

@@ -44,7 +44,7 @@ bool can_start(const ucg_group_params_t& params) {
 /// Warns once of unused variables, on rank 0. To be called on all ranks: any of them may be rank 0
 /// of another group.
 void tell_of_variables(Context* context, std::uint32_t rank) {
-    if (context != nullptr && context->first(Context::Once::variables) && rank == 0) {
+    if (context != nullptr && context->remarks().first(Once::variables) && rank == 0) {
         context->config().warn_of_unused_variables();
     }
 }

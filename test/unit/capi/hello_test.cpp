@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "test/support/catch.hpp"
-#include "ucg_coll/capi/handles.hpp"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/remarks.hpp"
 #include "ucg_coll/capi/wireup/hello.hpp"
 
 using namespace ucg;
@@ -17,19 +18,13 @@ namespace {
 /// The verdict at `rank` of a group whose ranks are said to say `all`.
 Status verdict_of(const std::vector<Hello>& all, std::uint32_t rank = 0,
                   const Config& config = {}) {
-    ucg_context_h context = nullptr;
-    REQUIRE(ucg_context_create(nullptr, nullptr, &context) == UCG_OK);
-    Status status;
-    {
-        GroupParams params;
-        params.rank = rank;
-        params.size = static_cast<std::uint32_t>(all.size());
-        Exchanges exchanges;
-        Peers peers(*context, params, exchanges);
-        status = compare(all, config, NamedMachine(), peers);
-    }
-    CHECK(ucg_context_destroy(context) == UCG_OK);
-    return status;
+    GroupParams params;
+    params.rank = rank;
+    params.size = static_cast<std::uint32_t>(all.size());
+    Remarks remarks("ucg", false);
+    Exchanges exchanges;
+    Peers peers(remarks, params, exchanges);
+    return compare(all, config, NamedMachine(), peers);
 }
 
 /// The verdict at `rank` of a group of two ranks, the second of which says `other`. `config`: what

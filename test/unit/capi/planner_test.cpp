@@ -6,8 +6,7 @@
 
 #include "test/support/catch.hpp"
 #include "test/unit/topo/clusters.hpp"
-#include "ucg_coll/capi/context.hpp"
-#include "ucg_coll/capi/planner.hpp"
+#include "ucg_coll/capi/planners.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -20,6 +19,14 @@ Config config_with(std::vector<std::pair<std::string_view, std::string_view>> se
     }
     return std::move(*config);
 }
+
+/// The planners of a process with these settings.
+struct Process {
+    Config config;
+    LoadedPhases phases = {};
+    Remarks remarks{"ucg", false};
+    Planners planners{config, phases, remarks, false};
+};
 
 PlanningFacts facts_of(Rank rank_count) {
     PlanningFacts facts;
@@ -38,9 +45,9 @@ graph::Request allreduce_of(Rank rank_count, std::uint64_t bytes) {
 }
 
 TEST_CASE("capi: equal facts have one planner, others another", "[capi]") {
-    Context context(nullptr, config_with({}), {}, {});
-    const std::shared_ptr<Planner> first = context.planner(facts_of(4));
-    CHECK(context.planner(facts_of(4)) == first);
+    Process process{config_with({})};
+    const std::shared_ptr<Planner> first = process.planners.of(facts_of(4));
+    CHECK(process.planners.of(facts_of(4)) == first);
     std::vector<PlanningFacts> others(8, facts_of(4));
     others[0].rank = 1;
     others[1].placement = topo::Placement::regular(2, 2);
@@ -51,38 +58,38 @@ TEST_CASE("capi: equal facts have one planner, others another", "[capi]") {
     others[6].buffers_in_heap = true;
     others[7].flag_slot_bytes = 128;
     for (const PlanningFacts& facts : others) {
-        CHECK(context.planner(facts) != first);
+        CHECK(process.planners.of(facts) != first);
     }
-    CHECK(context.planner(facts_of(4)) == first);
+    CHECK(process.planners.of(facts_of(4)) == first);
 }
 
 TEST_CASE("capi: of planners that nobody asks for any more the latest are kept", "[capi]") {
-    Context context(nullptr, config_with({}), {}, {});
-    const std::weak_ptr<Planner> first = context.planner(facts_of(1));
-    const std::weak_ptr<Planner> second = context.planner(facts_of(2));
+    Process process{config_with({})};
+    const std::weak_ptr<Planner> first = process.planners.of(facts_of(1));
+    const std::weak_ptr<Planner> second = process.planners.of(facts_of(2));
     for (Rank ranks = 3; ranks < 9; ++ranks) {
-        context.planner(facts_of(ranks));
+        process.planners.of(facts_of(ranks));
     }
     REQUIRE_FALSE(first.expired());
-    CHECK(context.planner(facts_of(1)) == first.lock());
-    context.planner(facts_of(9));
+    CHECK(process.planners.of(facts_of(1)) == first.lock());
+    process.planners.of(facts_of(9));
     CHECK(second.expired());
     CHECK_FALSE(first.expired());
 }
 
 TEST_CASE("capi: a planner that a group holds is found, however many others there are", "[capi]") {
-    Context context(nullptr, config_with({}), {}, {});
-    const std::shared_ptr<Planner> held = context.planner(facts_of(1));
+    Process process{config_with({})};
+    const std::shared_ptr<Planner> held = process.planners.of(facts_of(1));
     for (Rank ranks = 2; ranks < 20; ++ranks) {
-        context.planner(facts_of(ranks));
+        process.planners.of(facts_of(ranks));
     }
-    CHECK(context.planner(facts_of(1)) == held);
+    CHECK(process.planners.of(facts_of(1)) == held);
 }
 
 TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
     const char* verify = GENERATE("n", "y");
-    Context context(nullptr, config_with({{"VERIFY", verify}}), {}, {});
-    const std::shared_ptr<Planner> planner = context.planner(facts_of(4));
+    Process process{config_with({{"VERIFY", verify}})};
+    const std::shared_ptr<Planner> planner = process.planners.of(facts_of(4));
     const auto first = planner->plan(allreduce_of(4, 64), 1, "group");
     REQUIRE(first.ok());
     CHECK((*first)->schedule == *plan::plan(planner->facts(), allreduce_of(4, 64), 0));
@@ -96,8 +103,8 @@ TEST_CASE("capi: what was planned once is not planned again", "[capi]") {
 
 TEST_CASE("capi: a planner forgets half of many, what somebody holds stays", "[capi]") {
     constexpr std::uint64_t kPlans = 8000; // These are more plans than the planner keeps.
-    Context context(nullptr, config_with({}), {}, {});
-    const std::shared_ptr<Planner> planner = context.planner(facts_of(2));
+    Process process{config_with({})};
+    const std::shared_ptr<Planner> planner = process.planners.of(facts_of(2));
     std::vector<std::shared_ptr<const Planned>> held;
     for (std::uint64_t i = 0; i < kPlans; ++i) {
         const auto planned = planner->plan(allreduce_of(2, 8 + 8 * i), i, "group");
@@ -123,8 +130,8 @@ TEST_CASE("capi: UCG_VERIFY proves on the links between hosts, too", "[capi][aap
     facts.placement = topo::Placement::regular(kRanks, 1);
     facts.profile = cost::default_profile();
     facts.cluster = topo::map_hosts(topo::test::figure1(12'500'000), machines);
-    Context context(nullptr, config_with({{"VERIFY", "y"}}), {}, {});
-    const std::shared_ptr<Planner> planner = context.planner(facts);
+    Process process{config_with({{"VERIFY", "y"}})};
+    const std::shared_ptr<Planner> planner = process.planners.of(facts);
     graph::Request request;
     request.collective = graph::Collective::alltoall;
     request.rank_count = kRanks;
@@ -138,8 +145,8 @@ TEST_CASE("capi: UCG_VERIFY proves on the links between hosts, too", "[capi][aap
 }
 
 TEST_CASE("capi: a forced algorithm counts in a planner, too", "[capi]") {
-    Context context(nullptr, config_with({{"ALLREDUCE", "ring"}}), {}, {});
-    const auto planned = context.planner(facts_of(4))->plan(allreduce_of(4, 64), 1, "group");
+    Process process{config_with({{"ALLREDUCE", "ring"}})};
+    const auto planned = process.planners.of(facts_of(4))->plan(allreduce_of(4, 64), 1, "group");
     REQUIRE(planned.ok());
     CHECK((*planned)->schedule.algorithm == "ring");
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/wireup/wireup.hpp"
 
 namespace ucg::capi {

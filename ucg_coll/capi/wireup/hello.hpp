@@ -10,8 +10,9 @@
 #include "shm/shm.hpp"
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/config.hpp"
 #include "ucg_coll/capi/cpu_mask.hpp"
+#include "ucg_coll/capi/machine_setting.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/capi/version.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
@@ -26,6 +27,8 @@ inline constexpr std::uint32_t kProtocol = 11;
 /// The length of a Hello in every version: ranks of different versions exchange these before they
 /// know of the difference.
 inline constexpr std::size_t kHelloBytes = 640;
+
+class Context;
 
 /// What a rank says of itself; version and protocol stay at its front. compare() looks at
 /// everything that must be equal on all ranks.

@@ -245,8 +245,8 @@ void NetworkWireup::place_hosts() {
         agree_on_topology(own.cluster, ends_of(ends_, &NetworkEnd::topology), group_.placement);
     group_.cluster = std::move(verdict.map);
     if (verdict.reason != TopologyVerdict::Reason::none &&
-        peers_.is_first(verdict.speaker, Context::Once::no_topology)) {
-        log(verdict.level, "{}: {}", context_.name(), explain(verdict, own));
+        peers_.is_first(verdict.speaker, Once::no_topology)) {
+        log(verdict.level, "{}: {}", peers_.process_name(), explain(verdict, own));
     }
 }
 

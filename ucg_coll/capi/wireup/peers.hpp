@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/group_params.hpp"
+#include "ucg_coll/capi/remarks.hpp"
 #include "ucg_coll/capi/wireup/exchange.hpp"
 
 namespace ucg::capi {
@@ -20,12 +20,14 @@ namespace ucg::capi {
 class Peers {
   public:
     /// All arguments must outlive it.
-    Peers(Context& context, const GroupParams& params, Exchanges& exchanges)
-        : context_(context), params_(params), exchanges_(exchanges),
+    Peers(Remarks& remarks, const GroupParams& params, Exchanges& exchanges)
+        : remarks_(remarks), params_(params), exchanges_(exchanges),
           rank_(static_cast<Rank>(params.rank)), speaker_(rank_) {}
 
     Rank rank() const { return rank_; }
     std::uint32_t count() const { return params_.size; }
+    /// Returns the name with which this process begins what it says.
+    const std::string& process_name() const { return remarks_.name(); }
 
     /// To be awaited: an exchange, which gives how it ended. Takes no memory, except to say that it
     /// failed.
@@ -100,18 +102,16 @@ class Peers {
     /// Many ranks usually share one trouble. To be asked on all ranks, since any of them may be the
     /// first one of another group.
     template <typename Told, typename InTrouble>
-    bool is_first(const std::vector<Told>& all, Context::Once message, InTrouble in_trouble) {
+    bool is_first(const std::vector<Told>& all, Once message, InTrouble in_trouble) {
         const auto first = std::find_if(all.begin(), all.end(), in_trouble);
         return first != all.end() && is_first(static_cast<Rank>(first - all.begin()), message);
     }
-    bool is_first(Rank first, Context::Once message) {
-        return context_.first(message) && first == rank_;
-    }
+    bool is_first(Rank first, Once message) { return remarks_.first(message) && first == rank_; }
 
   private:
     Status outcome(bool succeeded);
 
-    Context& context_;
+    Remarks& remarks_;
     const GroupParams& params_;
     Exchanges& exchanges_;
     Rank rank_;

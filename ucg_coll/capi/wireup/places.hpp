@@ -5,7 +5,7 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/cpu_load.hpp"
 #include "ucg_coll/capi/wireup/hello.hpp"
 
 namespace ucg::capi {

@@ -7,7 +7,7 @@
 namespace ucg::capi {
 namespace {
 
-Status quarrel(Peers& peers, std::size_t rank) {
+Status conflict(Peers& peers, std::size_t rank) {
     peers.set_speaker(0);
     return failure(Code::disagreement,
                    "rank 0 and rank {} have different cost profiles: give all ranks the same file "
@@ -17,17 +17,17 @@ Status quarrel(Peers& peers, std::size_t rank) {
 
 } // namespace
 
-Result<cost::Profile> agree_on_profile(Context& context, Peers& peers,
+Result<cost::Profile> agree_on_profile(const LoadedProfile& own, Peers& peers,
                                        const std::vector<Hello>& all) {
-    if (peers.is_first(all, Context::Once::bad_profile,
+    if (peers.is_first(all, Once::bad_profile,
                        [](const Hello& hello) { return hello.profile_bad != 0; })) {
-        log(LogLevel::warn, "{}: {}", context.name(), context.profile().complaint);
+        log(LogLevel::warn, "{}: {}", peers.process_name(), own.complaint);
     }
     const auto other = std::find_if(all.begin(), all.end(), [&](const Hello& hello) {
         return hello.profile_hash != all[0].profile_hash;
     });
     if (other == all.end()) {
-        return context.profile().profile;
+        return own.profile;
     }
     if (std::none_of(all.begin(), all.end(),
                      [](const Hello& hello) { return hello.profile_found != 0; })) {
@@ -36,13 +36,13 @@ Result<cost::Profile> agree_on_profile(Context& context, Peers& peers,
     const auto rank = static_cast<std::size_t>(other - all.begin());
     if (std::any_of(all.begin(), all.end(),
                     [](const Hello& hello) { return hello.profile_named != 0; })) {
-        return quarrel(peers, rank);
+        return conflict(peers, rank);
     }
-    if (peers.is_first(0, Context::Once::profile_quarrel)) {
+    if (peers.is_first(0, Once::profile_conflict)) {
         log(LogLevel::warn,
             "{}: rank 0 and rank {} of {} found different cost profiles, the built-in costs are "
             "used. UCG_PROFILE names one file for all, or {} to silence this",
-            context.name(), rank, peers.count(), kBuiltinProfile);
+            peers.process_name(), rank, peers.count(), kBuiltinProfile);
     }
     return cost::default_profile();
 }

@@ -45,7 +45,8 @@ void SharedMemoryWireup::tell(Hello& mine) {
 }
 
 void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
-    const std::optional<transport::ShmOptions> options = context_.latest_options(peers_.count());
+    const std::optional<transport::ShmOptions> options =
+        context_.latest_options().of(peers_.count());
     if (!options) {
         return;
     }
@@ -430,8 +431,8 @@ bool SharedMemoryWireup::reaches_all(ShmEnd end) {
 /// that knows a cause. Always false.
 bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status& status) {
     const auto first = std::min_element(ends.begin(), ends.end());
-    if (peers_.is_first(static_cast<Rank>(first - ends.begin()), Context::Once::step_down)) {
-        log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", context_.name(),
+    if (peers_.is_first(static_cast<Rank>(first - ends.begin()), Once::step_down)) {
+        log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", peers_.process_name(),
             peers_.rank(), peers_.count(), status.message(),
             context_.config().ucx_enabled()
                 ? "All ranks use UCX instead, which is slower; UCG_TLS=ucx silences this"
@@ -462,9 +463,9 @@ void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
 
 void SharedMemoryWireup::remember_options() {
     if (group_.shm != nullptr && !group_.several_hosts()) {
-        context_.set_latest_options(peers_.count(), options());
+        context_.latest_options().set(peers_.count(), options());
     } else {
-        context_.forget_latest_options(peers_.count());
+        context_.latest_options().forget(peers_.count());
     }
 }
 

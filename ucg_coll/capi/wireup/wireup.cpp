@@ -18,7 +18,7 @@ namespace {
 class Wireup {
   public:
     Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
-        : context_(context), peers_(context, params, exchanges),
+        : context_(context), peers_(context.remarks(), params, exchanges),
           shared_memory_(context, peers_, group_, params.waits), attends_(params.attends) {}
 
     ~Wireup() {
@@ -84,7 +84,7 @@ class Wireup {
         if (status.code() == Code::busy) {
             log(LogLevel::debug, "{}", status.message());
         } else if (!status.ok()) {
-            const bool first = context_.first(Context::Once::no_group);
+            const bool first = context_.remarks().first(Once::no_group);
             log(first && peers_.speaks() ? LogLevel::error : LogLevel::info, "{}",
                 status.message());
         }
@@ -113,7 +113,7 @@ class Wireup {
             !status.ok()) {
             return status;
         }
-        Result<cost::Profile> profile = agree_on_profile(context_, peers_, all);
+        Result<cost::Profile> profile = agree_on_profile(context_.profile(), peers_, all);
         if (!profile.ok()) {
             return profile.status();
         }
@@ -130,7 +130,7 @@ class Wireup {
     }
 
     void place_ranks(const std::vector<Hello>& all) {
-        if (peers_.is_first(all, Context::Once::unknown_host,
+        if (peers_.is_first(all, Once::unknown_host,
                             [](const Hello& hello) { return hello.host == 0; })) {
             log(LogLevel::warn, "{}: {}: rank {} of {} counts as a host of its own",
                 context_.name(), context_.process_facts().host.status().message(), peers_.rank(),
@@ -151,8 +151,7 @@ class Wireup {
         const std::vector<TopologyEnd> ends = ends_of(all, &Hello::phases);
         PhasesVerdict verdict = agree_on_phases(context_.phases(), ends);
         group_.ranks_of_phases = std::move(verdict.ranks);
-        if (verdict.speaker != kNoRank &&
-            peers_.is_first(verdict.speaker, Context::Once::no_phases)) {
+        if (verdict.speaker != kNoRank && peers_.is_first(verdict.speaker, Once::no_phases)) {
             log(LogLevel::warn, "{}: {}. All ranks do without this schedule", context_.name(),
                 verdict.reason);
         }
