@@ -26,7 +26,7 @@ std::string use_groups(ThreadRank& me, ucg_context_h context,
                        const std::vector<ucg_group_h>& groups) {
     const auto busy = [&] {
         ucg_context_progress(context);
-        return reinterpret_cast<ucg::capi::Context*>(context)->busy_groups();
+        return reinterpret_cast<ucg::capi::Context*>(context)->groups().busy_count();
     };
     ucg_coll_params_t params = {};
     params.type = UCG_COLL_BARRIER;

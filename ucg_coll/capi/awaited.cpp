@@ -30,19 +30,19 @@ void Awaited::list_group() {
     const bool unlisted = group_.to_be_listed();
     lock.unlock();
     if (unlisted) {
-        group_.context().list_busy(group_);
+        group_.context().groups().list_busy(group_);
     }
 }
 
-unsigned Awaited::progress(bool& called) {
-    unsigned events = 0;
+Progress Awaited::progress() {
+    Progress made;
     for (Awaited* awaited = innermost; awaited != nullptr; awaited = awaited->outer_) {
         Group::Lock lock = awaited->group_.lock();
         const unsigned calls = awaited->group_.call_operator(awaited->execution_, lock);
-        called = called || calls > 0;
-        events += calls + awaited->group_.progress();
+        made.called_operator = made.called_operator || calls > 0;
+        made.events += calls + awaited->group_.progress();
     }
-    return events;
+    return made;
 }
 
 } // namespace ucg::capi

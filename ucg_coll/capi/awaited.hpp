@@ -21,13 +21,13 @@ class Awaited {
     /// Has this wait interrupted another one of the thread?
     bool nested() const { return outer_ != nullptr; }
 
-    /// Lists the groups of all that this thread waits for (Context::list_busy): from then on other
-    /// threads look at them as well, and their peers learn who sleeps. The caller holds no lock.
+    /// Lists the groups of all that this thread waits for (GroupList::list_busy()): from then on
+    /// other threads look at them as well, and their peers learn who sleeps. The caller holds no
+    /// lock.
     static void list_groups();
     /// Makes progress on all that this thread waits for, and calls their operators where these are
-    /// due. Returns how many things happened, and sets `called` if an operator was called. The
-    /// caller holds no lock.
-    static unsigned progress(bool& called);
+    /// due. The caller holds no lock.
+    static Progress progress();
 
   private:
     void list_group();

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ucg_coll/capi/awaited.hpp"
-#include "ucg_coll/capi/group.hpp"
 #include "ucg_coll/capi/single_copies.hpp"
 #include "ucg_coll/capi/ucx_library.hpp"
 
@@ -35,12 +34,13 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
                  LoadedPhases phases)
     : config_(std::move(config)), common_digests_(config_.common_digests()),
       profile_(std::move(profile)), phases_(std::move(phases)), params_(params),
-      remarks_(params_.name, params_.threaded),
+      remarks_(params_.name, threaded()), host_(params_.progress, params_.progress_arg),
       neighbours_(params_.host_yields), process_facts_{shm::read_host_facts(), topo::usable_cpus(),
                                                        topo::cpu_grant()},
       waiting_makers_(threaded()), maker_(threaded()),
-      planners_(config_, phases_, remarks_, threaded()), groups_mutex_(threaded()),
-      queues_mutex_(threaded()), memory_mutex_(threaded()), mutex_(threaded()) {
+      planners_(config_, phases_, remarks_, threaded()), sleep_(threaded()),
+      completions_(threaded()), groups_(sleep_, completions_, threaded()),
+      memory_mutex_(threaded()) {
     set_log_level(config_.log_level());
     if (params_.local_processes > 0) {
         host_load_ = {params_.local_processes, host_cpus(process_facts_)};
@@ -48,8 +48,7 @@ Context::Context(const ucg_context_params_t* params, Config config, LoadedProfil
 }
 
 Context::~Context() {
-    UCG_ASSERT(group_count_ == 0 && busy_groups() == 0);
-    const shm::NapCounts naps = sleeper_->counts();
+    const shm::NapCounts naps = sleep_.sleeper()->counts();
     log(LogLevel::info, "{}: waits slept {} times, {} of them until a peer rang", name(),
         naps.rung + naps.timed_out + naps.first_timed_out + naps.disturbed, naps.rung);
 }
@@ -176,7 +175,7 @@ Result<shm::Heap*> Context::take_heap(Result<std::unique_ptr<shm::Heap>> made) {
         return sleeper.status();
     }
     heap_ = std::move(*made);
-    set_sleeper({heap_, *sleeper});
+    sleep_.sleep_by({heap_, *sleeper});
     return heap_.get();
 }
 
@@ -237,7 +236,7 @@ void Context::give_up_shm() {
 void Context::drop_unused_heap() {
     const std::lock_guard lock(memory_mutex_);
     if (shm_failed_ && heap_ != nullptr && heap_->unused()) {
-        set_sleeper({private_sleeper_, &private_sleeper_->sleeper});
+        sleep_.sleep_alone();
         heap_.reset();
     }
 }
@@ -268,8 +267,8 @@ Result<transport::Network*> Context::ucx(bool several_hosts) {
             ucx_failure_ = made.status();
             return ucx_failure_;
         }
-        const std::lock_guard lock(groups_mutex_);
         ucx_ = std::move(*made);
+        groups_.drive_network(ucx_.get());
     }
     return ucx_.get();
 }
@@ -302,8 +301,7 @@ std::uint64_t Context::single_copy_bytes_min() {
 
 std::uint64_t Context::staging_for_group() {
     constexpr std::size_t kGroupsMax = 16;
-    const std::lock_guard lock(groups_mutex_);
-    return staging_groups_ < kGroupsMax ? config_.staging_bytes() : 0;
+    return groups_.staging_count() < kGroupsMax ? config_.staging_bytes() : 0;
 }
 
 /// Many groups, and small heaps, must do with little: a ring has no more than a 2048th of what is
@@ -314,11 +312,7 @@ std::uint64_t Context::ring_bytes_for_group() {
     constexpr std::uint64_t kPartOfRest = 2048;
     constexpr std::uint64_t kLeast = std::uint64_t{16} << 10;
     const std::uint64_t few = transport::ShmOptions().ring_bytes;
-    bool many = false;
-    {
-        const std::lock_guard lock(groups_mutex_);
-        many = group_count_ >= kGroupsMax;
-    }
+    const bool many = groups_.count() >= kGroupsMax;
     const std::lock_guard lock(memory_mutex_);
     const std::uint64_t heap = heap_ == nullptr ? config_.heap_bytes() : heap_->free_bytes();
     // Rounded, so that what a group takes does not make the next one another kind.
@@ -326,194 +320,12 @@ std::uint64_t Context::ring_bytes_for_group() {
                 : std::max(few, std::bit_floor(heap / kPartOfHeap));
 }
 
-/// Neither add() nor a collective that starts allocates.
-void Context::expect_group() {
-    const std::lock_guard lock(groups_mutex_);
-    const std::lock_guard queues(queues_mutex_);
-    for (std::vector<Group*>* list : {&busy_, &newly_busy_}) {
-        if (list->capacity() <= group_count_) {
-            list->reserve(2 * (group_count_ + 1));
-        }
-    }
-}
-
-void Context::add(const Group& group) {
-    const std::lock_guard lock(groups_mutex_);
-    UCG_ASSERT(group_count_ < busy_.capacity());
-    ++group_count_;
-    staging_groups_ += group.has_staging() ? 1 : 0;
-}
-
-/// Threads that sleep announced themselves before the group was busy: the bell wakes them, so that
-/// they tell its peers and do so again. A thread that counts itself among them later finds the
-/// group.
-void Context::list_busy(Group& group) {
-    {
-        const std::lock_guard lock(queues_mutex_);
-        newly_busy_.push_back(&group);
-        ++busy_count_;
-    }
-    if (sleeping_ > 0) {
-        ring();
-    }
-}
-
-/// Moves the groups that have become busy to the list. The caller holds the list's lock.
-void Context::take_over_busy() {
-    const std::lock_guard lock(queues_mutex_);
-    for (Group* group : newly_busy_) {
-        busy_.push_back(group);
-        if (sleeping_ > 0) {
-            group->sleeping(sleeping_);
-        }
-    }
-    newly_busy_.clear();
-}
-
-void Context::add_sleeping(int threads) {
-    const std::lock_guard lock(groups_mutex_);
-    sleeping_ += static_cast<std::uint64_t>(threads);
-    take_over_busy();
-    for (Group* group : busy_) {
-        group->sleeping(sleeping_);
-    }
-}
-
-/// When this returns, no other thread finds the group.
-void Context::remove(Group& group) {
-    const std::lock_guard lock(groups_mutex_);
-    take_over_busy();
-    group.sleeping(0);
-    busy_count_ -= std::erase(busy_, &group);
-    --group_count_;
-    staging_groups_ -= group.has_staging() ? 1 : 0;
-}
-
-/// Rings the old bell: a thread that sleeps by it is to announce itself at the new one.
-void Context::set_sleeper(std::shared_ptr<shm::Sleeper> sleeper) {
-    const std::lock_guard lock(mutex_);
-    sleeper_.swap(sleeper);
-    sleeper->bell().ring(shm::Awaits::both);
-}
-
-void Context::ring() {
-    const std::lock_guard lock(mutex_);
-    sleeper_->bell().ring(shm::Awaits::both);
-}
-
-unsigned Context::progress(Busy busy, bool& called) {
+/// Not inlined where collectives start, which it would make longer.
+Progress Context::progress(Busy busy) {
     collect_memory();
-    called = false;
-    const unsigned awaited = Awaited::progress(called);
-    DueOperator due;
-    const unsigned events = awaited + tell_threads(drive_groups(busy, due));
-    if (due.group == nullptr) {
-        return events;
-    }
-    called = true;
-    return events + call(due);
-}
-
-/// Not inlined where collectives start: there they would pay for a place on the stack.
-unsigned Context::progress(Busy busy) {
-    bool called = false;
-    return progress(busy, called);
-}
-
-ucg_status_t tell(Completion& ended) {
-    return ended.coll->hand_back(ended.status);
-}
-
-/// Adds ends of posted collectives to those that are to be told.
-void Context::add_ends(CompletionQueue& ends) {
-    const std::lock_guard lock(queues_mutex_);
-    while (Completion* const ended = ends.take()) {
-        const bool polled = ended->callback == nullptr;
-        (polled ? polled_ends_ : called_ends_).add(*ended);
-        (polled ? ends_polled_ : ends_called_).store(true, std::memory_order_relaxed);
-    }
-}
-
-Completion* Context::take_polled() {
-    const std::lock_guard lock(queues_mutex_);
-    Completion* const ended = polled_ends_.take();
-    ends_polled_.store(!polled_ends_.empty(), std::memory_order_relaxed);
-    return ended;
-}
-
-unsigned Context::call_due_back() {
-    unsigned called = 0;
-    for (std::unique_lock lock(queues_mutex_);; lock.lock()) {
-        Completion* const ended = called_ends_.take();
-        ends_called_.store(!called_ends_.empty(), std::memory_order_relaxed);
-        if (ended == nullptr) {
-            return called;
-        }
-        const ucg_coll_cb_t callback = ended->callback;
-        void* const argument = ended->user_data;
-        const ucg_coll_h coll = ended->coll;
-        lock.unlock();
-        callback(argument, coll, tell(*ended));
-        ++called;
-    }
-}
-
-/// Is UCX to be left out, unless a group in progress drives it? Collectives in progress on one host
-/// may end within a microsecond, and a look at sockets is a system call that takes as long.
-bool Context::rests_from_network(Busy busy) {
-    return busy == Busy::skip && !busy_.empty() && ++network_rests_ % kHostRest != 0;
-}
-
-unsigned Context::drive_groups(Busy busy, DueOperator& due) {
-    std::unique_lock lock(groups_mutex_, std::defer_lock);
-    if (busy == Busy::await) {
-        lock.lock();
-    } else if (!lock.try_lock()) {
-        return 0;
-    }
-    if (busy_count_.load(std::memory_order_relaxed) != busy_.size()) {
-        take_over_busy();
-    }
-    unsigned events = 0;
-    bool at_network = ucx_ == nullptr || rests_from_network(busy);
-    CompletionQueue ends;
-    for (std::size_t i = 0; i < busy_.size();) {
-        const Looked looked = busy_[i]->progress_by_any(busy, due, ends);
-        events += looked.events;
-        at_network = at_network || looked.at_network;
-        if (!ends.empty()) {
-            add_ends(ends);
-        }
-        if (looked.over) {
-            busy_[i]->sleeping(0);
-            busy_.erase(busy_.begin() + static_cast<std::ptrdiff_t>(i)); // Turns: below.
-            --busy_count_;
-        } else {
-            ++i;
-        }
-    }
-    if (due.group != nullptr) { // Next time the operators of the others come first.
-        const auto served = std::find(busy_.begin(), busy_.end(), due.group);
-        UCG_ASSERT(served != busy_.end());
-        std::rotate(served, served + 1, busy_.end());
-    }
-    return at_network ? events : events + ucx_->progress();
-}
-
-/// Calls an operator without the group's lock. The group stays meanwhile: one of its collectives is
-/// in progress.
-unsigned Context::call(const DueOperator& due) {
-    due.execution->call_operator();
-    const Group::Lock lock = due.group->lock();
-    due.group->operator_called(*due.execution);
-    return tell_threads(1 + due.group->engine().progress());
-}
-
-bool Context::stuck() {
-    const std::lock_guard lock(groups_mutex_);
-    take_over_busy(); // Before the caller's announcement.
-    return std::any_of(busy_.begin(), busy_.end(),
-                       [](Group* group) { return !group->engine().idle() && group->stuck(); });
+    const Progress awaited = Awaited::progress();
+    const Progress others = groups_.progress(busy);
+    return {awaited.events + others.events, awaited.called_operator || others.called_operator};
 }
 
 void Context::disconnect() {

@@ -99,14 +99,14 @@ Group::Group(Context& context, const GroupParams& params, WiredGroup& wired)
         planner_->facts().shared.staging_bytes, wired.ucx ? "on" : "off", cost::name(wired.network),
         message_time(wired), planner_->facts().network == nullptr ? "unknown" : "known",
         wired.load.oversubscribed() ? ", oversubscribed" : "");
-    context_.expect_group();
+    context_.groups().expect();
     shm_ = std::move(wired.shm);
     ucx_ = std::move(wired.ucx);
-    context_.add(*this);
+    context_.groups().add(*this);
 }
 
 Group::~Group() {
-    context_.remove(*this);
+    context_.groups().remove(*this);
 }
 
 const KnownCall* Group::understand_anew(const ucg_coll_params_t& params, Status& status) {
@@ -119,7 +119,7 @@ unsigned Group::call_taken_operator(engine::Execution& execution, Lock& lock) {
     const bool unlisted = to_be_listed();
     lock.unlock();
     if (unlisted) {
-        context_.list_busy(*this); // Its messages go on meanwhile.
+        context_.groups().list_busy(*this); // Its messages go on meanwhile.
     }
     execution.call_operator();
     lock.lock();

@@ -163,7 +163,7 @@ class Group {
     ucg_status_t agree_on_rooms(const ucg_coll_params_t& params, const RunCollective& run,
                                 bool always);
     /// Makes progress on the group. Returns how many things happened.
-    unsigned progress() { return context_.tell_threads(engine_->progress()); }
+    unsigned progress() { return context_.sleep().tell_threads(engine_->progress()); }
     /// Calls the program's operator for this collective if it is due. The lock is released
     /// meanwhile, so that the operator may wait for other threads. Returns how many things
     /// happened.
@@ -177,7 +177,8 @@ class Group {
     /// Goes on with a collective that has been started, as far as it comes without waiting.
     void advance(engine::Execution& execution, Lock& lock);
     /// Returns true if whoever makes progress must look at this group, and nobody does so yet. Once
-    /// the caller has released the lock, it has the context list the group (Context::list_busy()).
+    /// the caller has released the lock, it has the list of groups list it
+    /// (GroupList::list_busy()).
     bool to_be_listed() { return !listed_ && !engine_->idle() && (listed_ = true); }
     /// Moves what can be moved here, and looks for an operator that any thread may call, if none is
     /// `due` yet. Adds the ends of posted collectives to `ends`. The caller holds the lock of the

@@ -44,7 +44,7 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
         }
         if (exchanges.pauses()) {
             // Others may need the host's progress before they come to answer.
-            context->host_progress();
+            context->host().progress();
             std::this_thread::yield();
             maker.lock();
             exchanges.go_on();

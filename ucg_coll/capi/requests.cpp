@@ -204,7 +204,7 @@ void leave(Group& group, Group::Lock& lock) {
     const bool unlisted = group.to_be_listed();
     lock.unlock();
     if (unlisted) {
-        group.context().list_busy(group);
+        group.context().groups().list_busy(group);
     }
 }
 

@@ -211,7 +211,8 @@ UCG_PUBLIC ucg_status_t ucg_context_create_version(unsigned api_major, unsigned 
 UCG_PUBLIC unsigned ucg_context_progress(ucg_context_h context) {
     unsigned events = 0;
     static_cast<void>(guarded([&] {
-        events = context->progress(ucg::capi::Busy::skip) + context->call_back();
+        events =
+            context->progress(ucg::capi::Busy::skip).events + context->completions().call_back();
         return UCG_OK;
     }));
     return events;
@@ -222,9 +223,9 @@ UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* co
     unsigned count = 0;
     static_cast<void>(guarded([&] {
         context->progress(ucg::capi::Busy::skip);
-        context->call_back();
+        context->completions().call_back();
         while (count < max) {
-            ucg::capi::Completion* const ended = context->take_completion();
+            ucg::capi::Completion* const ended = context->completions().take();
             if (ended == nullptr) {
                 break;
             }
@@ -245,7 +246,7 @@ UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
 
 UCG_PUBLIC ucg_status_t ucg_context_destroy(ucg_context_h context) {
     return guarded([&] {
-        if (const std::size_t groups = context->group_count(); groups > 0) {
+        if (const std::size_t groups = context->groups().count(); groups > 0) {
             return report(ucg::failure(Code::busy,
                                        "ucg_context_destroy: {} has {} groups; destroy them first",
                                        context->name(), groups));

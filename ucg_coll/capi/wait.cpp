@@ -26,7 +26,7 @@ class Wait {
             group_.leave_wait(stamp_);
         }
         if (sleeps_) {
-            context_.woken();
+            context_.groups().add_sleeping(-1);
         }
     }
     Wait(const Wait&) = delete;
@@ -108,7 +108,7 @@ class Wait {
     unsigned serve_others(bool yields) {
         unsigned events = 0;
         if (host_polls_.due(idle_polls_, yields, context_.neighbours().computing())) {
-            events += context_.host_progress();
+            events += context_.host().progress();
             host_polls_.called(events);
         }
         if (owes_others() || idle_polls_ % (yields ? kYieldsPerTick : kPollsPerTick) == 0) {
@@ -134,13 +134,14 @@ class Wait {
         if (!std::exchange(sleeps_, true)) {
             stamp_ = now();
             give_way(stamp_);
-            context_.sleeps();
+            context_.groups().add_sleeping(1);
         }
-        if (std::shared_ptr<shm::Sleeper> sleeper = context_.sleeper(); sleeper != sleeper_) {
+        if (std::shared_ptr<shm::Sleeper> sleeper = context_.sleep().sleeper();
+            sleeper != sleeper_) {
             sleeper_ = std::move(sleeper); // No announcement stands there.
             announced_ = {};
         }
-        const bool room = context_.stuck();
+        const bool room = context_.groups().stuck();
         announced_ =
             sleeper_->announce(room ? shm::Awaits::both : shm::Awaits::message, announced_);
         switch (look()) {
@@ -150,8 +151,8 @@ class Wait {
         }
         // What others of this process have received was ours to see as well, and what they have
         // started since may wait for room.
-        const unsigned events = progress_groups(Busy::await) + context_.host_progress();
-        if (events > 0 || (!room && context_.stuck())) {
+        const unsigned events = progress_groups(Busy::await) + context_.host().progress();
+        if (events > 0 || (!room && context_.groups().stuck())) {
             waiter_.reset();
             return;
         }
@@ -182,7 +183,9 @@ class Wait {
     /// have to wait for those, as for the host's communication, before it joins the collective that
     /// we wait for.
     unsigned progress_groups(Busy busy) {
-        return context_.progress(busy, calls_operators_) + context_.call_back();
+        const Progress made = context_.progress(busy);
+        calls_operators_ = made.called_operator;
+        return made.events + context_.completions().call_back();
     }
 
     /// Gives the processor away once, so that a process that has slept since it had neighbours

@@ -23,7 +23,7 @@ inline void serve_host(Context& context, graph::Collective type, Slept slept) {
     /// A host that always has more to do does not keep a call from returning for ever.
     constexpr unsigned kRoundsMax = 4096;
     if (type == graph::Collective::barrier || slept == Slept::yes) {
-        for (unsigned round = 0; round < kRoundsMax && context.host_messages() > 0; ++round) {
+        for (unsigned round = 0; round < kRoundsMax && context.host().messages() > 0; ++round) {
         }
     }
     context.progress_at_end();

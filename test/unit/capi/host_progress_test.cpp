@@ -1,8 +1,6 @@
-// How often a context calls the program's progress function, and for what.
-#include <utility>
-
+// How often calls run the program's progress function, and for what.
 #include "test/support/catch.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/host_progress.hpp"
 
 namespace ucg::capi {
 namespace {
@@ -22,27 +20,13 @@ struct Host {
         ++host.for_everything;
         return 0;
     }
-    ucg_context_params_t params() {
-        ucg_context_params_t params = {};
-        params.field_mask = UCG_CONTEXT_PARAM_FIELD_PROGRESS;
-        params.progress = progress;
-        params.progress_arg = this;
-        return params;
-    }
 };
-
-Config config() {
-    Result<Config> config = Config::from_environment();
-    REQUIRE(config.ok());
-    return std::move(*config);
-}
 
 TEST_CASE("capi: a wait drives everything of a host that has no messages", "[capi][wait]") {
     Host host;
-    const ucg_context_params_t params = host.params();
-    Context context(&params, config(), {}, {});
+    HostProgress progress(Host::progress, &host);
     for (unsigned call = 1; call <= 10; ++call) {
-        CHECK(context.host_progress() == 0);
+        CHECK(progress.progress() == 0);
         CHECK(host.for_everything == call);
     }
 }
@@ -50,13 +34,38 @@ TEST_CASE("capi: a wait drives everything of a host that has no messages", "[cap
 TEST_CASE("capi: messages that keep coming do not keep a wait from everything else of the host",
           "[capi][wait]") {
     Host host{.messages = 3};
-    const ucg_context_params_t params = host.params();
-    Context context(&params, config(), {}, {});
+    HostProgress progress(Host::progress, &host);
     for (unsigned call = 1; call <= 80; ++call) {
-        CHECK(context.host_progress() == 3);
+        CHECK(progress.progress() == 3);
         CHECK(host.for_messages == call);
         CHECK(host.for_everything == call / 8);
     }
+}
+
+TEST_CASE("capi: the ends of calls drive a host by turns, and look after other groups",
+          "[capi][wait]") {
+    Host host;
+    HostProgress progress(Host::progress, &host);
+    unsigned others = 0;
+    for (unsigned call = 0; call < 80; ++call) {
+        progress.progress_at_end([&] { ++others; });
+    }
+    CHECK(host.for_messages == 5);
+    CHECK(host.for_everything == 5);
+    CHECK(others == 10);
+    host.messages = 1;
+    for (unsigned call = 0; call < 80; ++call) {
+        progress.progress_at_end([&] { ++others; });
+    }
+    CHECK(host.for_messages == 5 + 40);
+    CHECK(host.for_everything == 5 + 40);
+}
+
+TEST_CASE("capi: without a host there is nothing to drive", "[capi][wait]") {
+    HostProgress progress(nullptr, nullptr);
+    CHECK(progress.progress() == 0);
+    CHECK(progress.messages() == 0);
+    progress.progress_at_end([] {});
 }
 
 } // namespace
