@@ -239,7 +239,7 @@ UCG_PUBLIC unsigned ucg_context_poll(ucg_context_h context, ucg_completion_t* co
 
 UCG_PUBLIC ucg_status_t ucg_context_disconnect(ucg_context_h context) {
     return guarded([&] {
-        context->disconnect();
+        context->network().disconnect();
         return UCG_OK;
     });
 }
@@ -279,7 +279,8 @@ UCG_PUBLIC ucg_status_t ucg_mem_alloc(ucg_context_h context, size_t size, void**
 
 UCG_PUBLIC ucg_status_t ucg_mem_free(ucg_context_h context, void* address) {
     return guarded([&] {
-        if (address == nullptr || context->release(static_cast<const std::byte*>(address))) {
+        if (address == nullptr ||
+            context->memory().release(static_cast<const std::byte*>(address))) {
             return UCG_OK;
         }
         return report(Status(Code::invalid_argument,
@@ -361,7 +362,7 @@ UCG_PUBLIC ucg_status_t ucg_group_destroy(ucg_group_h group) {
         }
         Context& context = group->group->context();
         delete group;
-        context.drop_unused_heap();
+        context.memory().drop_unused();
         return UCG_OK;
     });
 }

@@ -14,33 +14,33 @@ Hello hello_of(Context& context, std::uint32_t rank, std::uint32_t rank_count) {
     Hello mine;
     mine.rank = rank;
     mine.rank_count = rank_count;
-    const Context::ProcessFacts& facts = context.process_facts();
-    if (facts.host.ok()) {
-        mine.host = shm::identity(*facts.host);
-        mine.machine = shm::machine_identity(*facts.host);
+    ProcessFacts& facts = context.facts();
+    if (facts.host().ok()) {
+        mine.host = shm::identity(*facts.host());
+        mine.machine = shm::machine_identity(*facts.host());
     }
     mine.settings = context.common_digests();
     mine.profile_hash = context.profile().hash;
-    mine.named_machine_hash = context.machine().hash;
-    mine.named_machine_bad = context.machine().complaint.empty() ? 0 : 1;
+    mine.named_machine_hash = facts.machine().hash;
+    mine.named_machine_bad = facts.machine().complaint.empty() ? 0 : 1;
     mine.profile_named = context.profile().named ? 1 : 0;
     mine.profile_found = context.profile().path.empty() ? 0 : 1;
     mine.profile_bad = context.profile().complaint.empty() ? 0 : 1;
-    mine.cpu_quota = facts.grant.cpus;
-    mine.cpu_quota_group = facts.grant.group;
-    for (const std::uint32_t cpu : facts.cpus) {
+    mine.cpu_quota = facts.grant().cpus;
+    mine.cpu_quota_group = facts.grant().group;
+    for (const std::uint32_t cpu : facts.cpus()) {
         mine.cpus.add(cpu);
     }
-    mine.shm_enabled = context.shm_usable() ? 1 : 0;
+    mine.shm_enabled = context.memory().usable() ? 1 : 0;
     mine.staging_bytes = context.staging_for_group();
     mine.ring_bytes = context.ring_bytes_for_group();
     mine.cma_bytes_min = context.config().cma_bytes_min();
     if (mine.cma_bytes_min == 0 && mine.shm_enabled != 0 && rank_count > 1) {
-        mine.seen_cma_bytes_min = context.single_copy_bytes_min();
+        mine.seen_cma_bytes_min = facts.single_copy_bytes_min();
     }
     mine.phases = phases_end(context.phases());
-    mine.place = context.place();
-    if (const transport::Network* network = context.ucx_at_hand()) {
+    mine.place = facts.place();
+    if (const transport::Network* network = context.network().at_hand()) {
         mine.network_process = network->process();
     }
     return mine;

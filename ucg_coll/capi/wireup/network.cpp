@@ -69,19 +69,19 @@ Status NetworkWireup::agree(const Status& told, const Status& mine) {
 }
 
 Result<Network*> NetworkWireup::start() {
-    if (!context_.config().ucx_enabled()) {
+    if (!config_.ucx_enabled()) {
         return failure(Code::unreachable,
                        "rank {}: shared memory does not reach all ranks of the group and UCG_TLS "
                        "does not list ucx",
                        peers_.rank());
     }
-    return context_.ucx(group_.several_hosts());
+    return own_.start(group_.several_hosts() ? link_rate(facts_.topology()) : 0);
 }
 
 /// May the group find out how long messages take? Not where a setting wants the same bits wherever
 /// ranks are, nor where somebody has measured the network.
 bool NetworkWireup::may_learn() const {
-    return group_.several_hosts() && !context_.config().reproducible() &&
+    return group_.several_hosts() && !config_.reproducible() &&
            cost::has_builtin_network(group_.profile);
 }
 
@@ -132,7 +132,7 @@ Task<double> NetworkWireup::look() {
     }
     LatencyProbe probe(*group_.ucx, placement.leader(other), host < other, round_trips);
     const auto deadline =
-        LatencyProbe::Clock::now() + std::chrono::seconds(context_.config().timeout_seconds());
+        LatencyProbe::Clock::now() + std::chrono::seconds(config_.timeout_seconds());
     LatencyProbe::State state = probe.look(deadline);
     while (state == LatencyProbe::State::waits) {
         co_await peers_.pause();
@@ -158,7 +158,7 @@ Status NetworkWireup::take_seen(std::vector<double> seen) {
     std::nth_element(seen.begin(), middle, seen.end());
     group_.network_message_ns =
         cost::listed_message_ns(group_.network, *middle, group_.ranks_per_cpu);
-    context_.learned_networks().of(group_.network) = {1, group_.network_message_ns};
+    own_.learned().of(group_.network) = {1, group_.network_message_ns};
     return {};
 }
 
@@ -219,11 +219,11 @@ NetworkEnd NetworkWireup::own_end() {
         mine.only_tcp = network_->only_tcp() ? 1 : 0;
         mine.knows = unknown_.empty() ? 1 : 0;
     }
-    mine.group_id = context_.take_group_id();
+    mine.group_id = own_.take_group_id();
     mine.attends = attends_ ? 1 : 0;
-    mine.learned = context_.learned_networks();
+    mine.learned = own_.learned();
     if (group_.several_hosts()) {
-        mine.topology = topology_end(context_.topology());
+        mine.topology = topology_end(facts_.topology());
     }
     return mine;
 }
@@ -240,7 +240,7 @@ void NetworkWireup::take_in_network() {
 
 /// Finds the hosts in the cluster, or has one rank say why all do without.
 void NetworkWireup::place_hosts() {
-    const LoadedTopology& own = context_.topology();
+    const LoadedTopology& own = facts_.topology();
     TopologyVerdict verdict =
         agree_on_topology(own.cluster, ends_of(ends_, &NetworkEnd::topology), group_.placement);
     group_.cluster = std::move(verdict.map);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/process_facts.hpp"
+#include "ucg_coll/capi/process_network.hpp"
 #include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
@@ -33,10 +35,11 @@ class NetworkWireup {
   public:
     /// All arguments must outlive it. `processes`: Hello::network_process by rank, or empty.
     /// `one_kernel`: all ranks are on hosts under one kernel. `attends`: as in GroupParams.
-    NetworkWireup(Context& context, Peers& peers, WiredGroup& group,
-                  std::span<const std::uint64_t> processes, bool one_kernel, bool attends)
-        : context_(context), peers_(peers), group_(group), processes_(processes),
-          one_kernel_(one_kernel), attends_(attends) {}
+    NetworkWireup(ProcessNetwork& own, ProcessFacts& facts, const Config& config, Peers& peers,
+                  WiredGroup& group, std::span<const std::uint64_t> processes, bool one_kernel,
+                  bool attends)
+        : own_(own), facts_(facts), config_(config), peers_(peers), group_(group),
+          processes_(processes), one_kernel_(one_kernel), attends_(attends) {}
 
     /// Starts UCX; exchanges addresses, unless all ranks know those that they need; finds out how
     /// long messages take where not all ranks know that, and all may wait. The group must have its
@@ -80,7 +83,9 @@ class NetworkWireup {
     Task<double> look();
     Status take_seen(std::vector<double> seen);
 
-    Context& context_;
+    ProcessNetwork& own_;
+    ProcessFacts& facts_;
+    const Config& config_;
     Peers& peers_;
     WiredGroup& group_;
     std::span<const std::uint64_t> processes_;

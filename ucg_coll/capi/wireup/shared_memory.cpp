@@ -18,7 +18,7 @@ void SharedMemoryWireup::break_off() {
 
 SharedMemoryWireup::~SharedMemoryWireup() {
     if (claimed_) {
-        context_.release_claim();
+        memory_.release_claim();
     }
 }
 
@@ -26,7 +26,7 @@ void SharedMemoryWireup::tell(Hello& mine) {
     if (mine.shm_enabled == 0) {
         return;
     }
-    const Context::HeapOrWish own = context_.heap_or_wish(waits_);
+    const NodeMemory::HeapOrWish own = memory_.heap_or_wish(waits_);
     if (own.heap != nullptr) {
         mine.has_heap = 1;
         mine.heap = {.token = own.heap->address().token, .key = {}};
@@ -38,15 +38,14 @@ void SharedMemoryWireup::tell(Hello& mine) {
         mine.makes_heap = wished_ ? 0 : 1;
         mine.waits = waits_ ? 1 : 0;
         mine.heap = own.wish.value_or(shm::HeapWish());
-        if (context_.config().cma_bytes_min() != ~std::uint64_t{0}) {
+        if (config_.cma_bytes_min() != ~std::uint64_t{0}) {
             mine.ticket = shm::own_access_ticket();
         }
     }
 }
 
 void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
-    const std::optional<transport::ShmOptions> options =
-        context_.latest_options().of(peers_.count());
+    const std::optional<transport::ShmOptions> options = latest_.of(peers_.count());
     if (!options) {
         return;
     }
@@ -61,7 +60,7 @@ void SharedMemoryWireup::guess(Hello& mine, shm::Heap& heap) {
     mine.guess = offer_of(heap, *offered_);
     mine.guessed_options = digest(*options);
     mine.attached_heaps = heap.attached_digest();
-    mine.guess.reaches_attached = context_.reaches_attached() ? 1 : 0;
+    mine.guess.reaches_attached = memory_.reaches_attached() ? 1 : 0;
 }
 
 namespace {
@@ -167,7 +166,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
     }
     options.cache_bytes = memory.cache(cost::Cache::l3).capacity_bytes;
     options.staging_bytes = staging_bytes_;
-    options.attach_timeout = std::chrono::seconds(context_.config().timeout_seconds());
+    options.attach_timeout = std::chrono::seconds(config_.timeout_seconds());
     return options;
 }
 
@@ -232,7 +231,7 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
     if (!all_made(ends)) {
         offered_.reset();
         group_.kernel_copies = false;
-        context_.drop_unused_heap(); // UCX may need the address space.
+        memory_.drop_unused(); // UCX may need the address space.
         co_return step_down(ends, status);
     }
     co_return settle(*offers);
@@ -242,7 +241,7 @@ Task<Result<bool>> SharedMemoryWireup::connect() {
 /// its host makes no heap.
 bool SharedMemoryWireup::claim() {
     if (wished_ && !claimed_ && group_.local_ranks(peers_.rank()).size() > 1) {
-        claimed_ = context_.claim_heap(heaps_[self()].token);
+        claimed_ = memory_.claim(heaps_[self()].token);
         return claimed_;
     }
     return true;
@@ -297,16 +296,16 @@ Task<Status> SharedMemoryWireup::agree_on_ends(const std::vector<ShmOffer>& offe
 
 /// A rank that pauses has no deadline: it cannot know when the others go on.
 SharedMemoryWireup::Clock::time_point SharedMemoryWireup::deadline() const {
-    return waits_ ? Clock::now() + std::chrono::seconds(context_.config().timeout_seconds())
+    return waits_ ? Clock::now() + std::chrono::seconds(config_.timeout_seconds())
                   : Clock::time_point::max();
 }
 
 /// Returns the node heap that this process has told of. If there was none it is made, together with
 /// those of the others on this host that wish for one.
 Task<Result<shm::Heap*>> SharedMemoryWireup::heap() {
-    const std::unique_ptr<shm::HeapJoin> join = context_.join_heap(heaps_, self(), deadline());
+    const std::unique_ptr<shm::HeapJoin> join = memory_.join(heaps_, self(), deadline());
     if (join == nullptr) {
-        co_return context_.heap_of(heaps_[self()].token);
+        co_return memory_.heap_of(heaps_[self()].token);
     }
     std::optional<Result<std::unique_ptr<shm::Heap>>> joined;
     while (!(joined = join->step(patience()))) {
@@ -314,7 +313,7 @@ Task<Result<shm::Heap*>> SharedMemoryWireup::heap() {
             co_await peers_.pause();
         }
     }
-    co_return context_.take_joined(std::move(*joined));
+    co_return memory_.take_joined(std::move(*joined));
 }
 
 /// Makes this rank's end of the shared memory; null, with nothing to offer, if it is alone on its
@@ -345,7 +344,7 @@ Task<std::unique_ptr<transport::ShmTransport>> SharedMemoryWireup::make(ShmOffer
     }
     mine = offer_of(**heap, **made);
     mine.attached = knows_all_heaps(**heap) ? 1 : 0;
-    mine.reaches_attached = context_.reaches_attached() ? 1 : 0;
+    mine.reaches_attached = memory_.reaches_attached() ? 1 : 0;
     co_return std::move(*made);
 }
 
@@ -361,7 +360,7 @@ void SharedMemoryWireup::try_mates(shm::Heap& heap) {
         }
     }
     if (!may_copy_by_kernel() || !transport::reaches_all(heap, mates)) {
-        context_.reaches_not_all();
+        memory_.reaches_not_all();
     }
 }
 
@@ -377,7 +376,7 @@ bool SharedMemoryWireup::knows_all_heaps(const shm::Heap& heap) const {
 }
 
 Task<Status> SharedMemoryWireup::map(std::vector<shm::HeapAddress> heaps) {
-    shm::HeapAttach attach(*context_.heap_at_hand(), heaps, deadline());
+    shm::HeapAttach attach(*memory_.heap_at_hand(), heaps, deadline());
     std::optional<Status> mapped;
     while (!(mapped = attach.step(patience()))) {
         if (!waits_) {
@@ -413,7 +412,7 @@ Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOf
     if (status.code() == Code::unreachable) {
         co_return ShmEnd::missing_peer;
     }
-    context_.give_up_shm();
+    memory_.give_up();
     co_return ShmEnd::failed;
 }
 
@@ -422,7 +421,7 @@ Task<ShmEnd> SharedMemoryWireup::attach(Transport* mine, const std::vector<ShmOf
 bool SharedMemoryWireup::reaches_all(ShmEnd end) {
     const bool all = offered_ == nullptr || (end == ShmEnd::made && offered_->reaches_all());
     if (!all) {
-        context_.reaches_not_all();
+        memory_.reaches_not_all();
     }
     return all;
 }
@@ -434,7 +433,7 @@ bool SharedMemoryWireup::step_down(const std::vector<ShmEnd>& ends, const Status
     if (peers_.is_first(static_cast<Rank>(first - ends.begin()), Once::step_down)) {
         log(LogLevel::warn, "{}: rank {} of {} has no shared memory: {}. {}", peers_.process_name(),
             peers_.rank(), peers_.count(), status.message(),
-            context_.config().ucx_enabled()
+            config_.ucx_enabled()
                 ? "All ranks use UCX instead, which is slower; UCG_TLS=ucx silences this"
                 : "UCG_TLS allows nothing else");
     }
@@ -463,9 +462,9 @@ void SharedMemoryWireup::agree_on_staging(const std::vector<ShmOffer>& offers) {
 
 void SharedMemoryWireup::remember_options() {
     if (group_.shm != nullptr && !group_.several_hosts()) {
-        context_.latest_options().set(peers_.count(), options());
+        latest_.set(peers_.count(), options());
     } else {
-        context_.latest_options().forget(peers_.count());
+        latest_.forget(peers_.count());
     }
 }
 

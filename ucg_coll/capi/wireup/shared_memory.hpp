@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/latest_options.hpp"
+#include "ucg_coll/capi/node_memory.hpp"
 #include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/wireup/hello.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
@@ -22,19 +24,21 @@ namespace ucg::capi {
 ///   - The heap that it has named is there, and not given up, or connect() ends without shared
 ///     memory at all ranks. Once an offer is made the heap stays, since something is leased in it.
 ///   - A heap that it wished for is made by nobody else. A rank that waits claims it at once
-///     (Context::claim_heap()). A rank that pauses claims it when all ranks have said hello, since
+///     (NodeMemory::claim()). A rank that pauses claims it when all ranks have said hello, since
 ///     until then another group may have to be made first; all ranks then tell in an exchange
 ///     whether they could.
 ///   - What it has said to have mapped stays mapped until connect() (Heap::keep_mapped()).
 ///   - What it would lease, and by which options, stays as it was; both are kept in this object.
 /// A rank tries at once whether the kernel copies to and from what it maps, so that
-/// Context::reaches_attached() speaks of all heaps that are mapped.
+/// NodeMemory::reaches_attached() speaks of all heaps that are mapped.
 class SharedMemoryWireup {
   public:
     /// All arguments must outlive it. `waits`: this rank waits for its peers' heaps; else it
     /// pauses.
-    SharedMemoryWireup(Context& context, Peers& peers, WiredGroup& group, bool waits)
-        : context_(context), peers_(peers), group_(group), waits_(waits) {}
+    SharedMemoryWireup(NodeMemory& memory, LatestOptions& latest, const Config& config,
+                       Peers& peers, WiredGroup& group, bool waits)
+        : memory_(memory), latest_(latest), config_(config), peers_(peers), group_(group),
+          waits_(waits) {}
     ~SharedMemoryWireup();
     SharedMemoryWireup(const SharedMemoryWireup&) = delete;
     SharedMemoryWireup& operator=(const SharedMemoryWireup&) = delete;
@@ -95,7 +99,9 @@ class SharedMemoryWireup {
     bool step_down(const std::vector<ShmEnd>& ends, const Status& status);
     void agree_on_staging(const std::vector<ShmOffer>& offers);
 
-    Context& context_;
+    NodeMemory& memory_;
+    LatestOptions& latest_;
+    const Config& config_;
     Peers& peers_;
     WiredGroup& group_;
     bool waits_;

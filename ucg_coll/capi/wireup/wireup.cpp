@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "ucg_coll/capi/context.hpp"
 #include "ucg_coll/capi/wireup/hello.hpp"
 #include "ucg_coll/capi/wireup/network.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
@@ -19,7 +20,9 @@ class Wireup {
   public:
     Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
         : context_(context), peers_(context.remarks(), params, exchanges),
-          shared_memory_(context, peers_, group_, params.waits), attends_(params.attends) {}
+          shared_memory_(context.memory(), context.latest_options(), context.config(), peers_,
+                         group_, params.waits),
+          attends_(params.attends) {}
 
     ~Wireup() {
         if (!agreed_) {
@@ -61,7 +64,8 @@ class Wireup {
         if (!group_.several_hosts() && *shared) {
             co_return Status();
         }
-        network_.emplace(context_, peers_, group_, network_processes_, one_kernel_, attends_);
+        network_.emplace(context_.network(), context_.facts(), context_.config(), peers_, group_,
+                         network_processes_, one_kernel_, attends_);
         co_return co_await network_->exchange();
     }
 
@@ -109,7 +113,7 @@ class Wireup {
     }
 
     Status take_in(const std::vector<Hello>& all) {
-        if (Status status = compare(all, context_.config(), context_.machine(), peers_);
+        if (Status status = compare(all, context_.config(), context_.facts().machine(), peers_);
             !status.ok()) {
             return status;
         }
@@ -121,7 +125,7 @@ class Wireup {
         agree_on_copies(all, group_.profile.memory);
         place_ranks(all);
         place_machines(all);
-        if (context_.ucx_at_hand() != nullptr) {
+        if (context_.network().at_hand() != nullptr) {
             for (const Hello& hello : all) {
                 network_processes_.push_back(hello.network_process);
             }
@@ -133,14 +137,14 @@ class Wireup {
         if (peers_.is_first(all, Once::unknown_host,
                             [](const Hello& hello) { return hello.host == 0; })) {
             log(LogLevel::warn, "{}: {}: rank {} of {} counts as a host of its own",
-                context_.name(), context_.process_facts().host.status().message(), peers_.rank(),
+                context_.name(), context_.facts().host().status().message(), peers_.rank(),
                 peers_.count());
         }
         Places places = places_of(all, peers_.rank());
         group_.placement = std::move(places.placement);
         group_.ranks_per_cpu = places.ranks_per_cpu;
         // The context knows only its own quota, which others of its processes may not share.
-        CpuLoad host_load = context_.host_load();
+        CpuLoad host_load = context_.facts().host_load();
         host_load.cpus = std::max(host_load.cpus, places.host_cpus);
         group_.load = std::max(host_load, places.load);
         one_kernel_ = places.one_kernel;

@@ -10,7 +10,7 @@
 
 #include "topo/topo.hpp"
 #include "ucg_coll/base/base.hpp"
-#include "ucg_coll/capi/context.hpp"
+#include "ucg_coll/capi/cpu_load.hpp"
 #include "ucg_coll/capi/group_params.hpp"
 #include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/wireup/exchange.hpp"
@@ -19,6 +19,8 @@
 #include "ucg_coll/transport/transport.hpp"
 
 namespace ucg::capi {
+
+class Context;
 
 /// What a group is made of, and what its ranks have agreed on.
 struct WiredGroup {
