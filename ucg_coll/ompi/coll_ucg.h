@@ -23,76 +23,37 @@
 #include "ompi/op/op.h"
 #include "opal/class/opal_list.h"
 
-/** Every function that the component serves, by the name that Open MPI gives it. */
-#define COLL_UCG_FOR_EACH_BLOCKING(X)                                                              \
-    X(allgather)                                                                                   \
-    X(allgatherv)                                                                                  \
-    X(allreduce)                                                                                   \
-    X(alltoall)                                                                                    \
-    X(alltoallv)                                                                                   \
-    X(alltoallw)                                                                                   \
-    X(barrier)                                                                                     \
-    X(bcast)                                                                                       \
-    X(exscan)                                                                                      \
-    X(gather)                                                                                      \
-    X(gatherv)                                                                                     \
-    X(neighbor_allgather)                                                                          \
-    X(neighbor_allgatherv)                                                                         \
-    X(neighbor_alltoall)                                                                           \
-    X(neighbor_alltoallv)                                                                          \
-    X(neighbor_alltoallw)                                                                          \
-    X(reduce)                                                                                      \
-    X(reduce_scatter)                                                                              \
-    X(reduce_scatter_block)                                                                        \
-    X(scan)                                                                                        \
-    X(scatter)                                                                                     \
-    X(scatterv)
-#define COLL_UCG_FOR_EACH_NONBLOCKING(X)                                                           \
-    X(iallgather)                                                                                  \
-    X(iallgatherv)                                                                                 \
-    X(iallreduce)                                                                                  \
-    X(ialltoall)                                                                                   \
-    X(ialltoallv)                                                                                  \
-    X(ialltoallw)                                                                                  \
-    X(ibarrier)                                                                                    \
-    X(ibcast)                                                                                      \
-    X(iexscan)                                                                                     \
-    X(igather)                                                                                     \
-    X(igatherv)                                                                                    \
-    X(ineighbor_allgather)                                                                         \
-    X(ineighbor_allgatherv)                                                                        \
-    X(ineighbor_alltoall)                                                                          \
-    X(ineighbor_alltoallv)                                                                         \
-    X(ineighbor_alltoallw)                                                                         \
-    X(ireduce)                                                                                     \
-    X(ireduce_scatter)                                                                             \
-    X(ireduce_scatter_block)                                                                       \
-    X(iscan)                                                                                       \
-    X(iscatter)                                                                                    \
-    X(iscatterv)
-#define COLL_UCG_FOR_EACH_PERSISTENT(X)                                                            \
-    X(allgather_init)                                                                              \
-    X(allgatherv_init)                                                                             \
-    X(allreduce_init)                                                                              \
-    X(alltoall_init)                                                                               \
-    X(alltoallv_init)                                                                              \
-    X(alltoallw_init)                                                                              \
-    X(barrier_init)                                                                                \
-    X(bcast_init)                                                                                  \
-    X(exscan_init)                                                                                 \
-    X(gather_init)                                                                                 \
-    X(gatherv_init)                                                                                \
-    X(neighbor_allgather_init)                                                                     \
-    X(neighbor_allgatherv_init)                                                                    \
-    X(neighbor_alltoall_init)                                                                      \
-    X(neighbor_alltoallv_init)                                                                     \
-    X(neighbor_alltoallw_init)                                                                     \
-    X(reduce_init)                                                                                 \
-    X(reduce_scatter_init)                                                                         \
-    X(reduce_scatter_block_init)                                                                   \
-    X(scan_init)                                                                                   \
-    X(scatter_init)                                                                                \
-    X(scatterv_init)
+/** Every function that the component serves, by the name that Open MPI gives it. Those of the three
+ *  forms are in one order. */
+#define COLL_UCG_FOR_EACH_COLLECTIVE(FORM, X)                                                      \
+    FORM(X, allgather)                                                                             \
+    FORM(X, allgatherv)                                                                            \
+    FORM(X, allreduce)                                                                             \
+    FORM(X, alltoall)                                                                              \
+    FORM(X, alltoallv)                                                                             \
+    FORM(X, alltoallw)                                                                             \
+    FORM(X, barrier)                                                                               \
+    FORM(X, bcast)                                                                                 \
+    FORM(X, exscan)                                                                                \
+    FORM(X, gather)                                                                                \
+    FORM(X, gatherv)                                                                               \
+    FORM(X, neighbor_allgather)                                                                    \
+    FORM(X, neighbor_allgatherv)                                                                   \
+    FORM(X, neighbor_alltoall)                                                                     \
+    FORM(X, neighbor_alltoallv)                                                                    \
+    FORM(X, neighbor_alltoallw)                                                                    \
+    FORM(X, reduce)                                                                                \
+    FORM(X, reduce_scatter)                                                                        \
+    FORM(X, reduce_scatter_block)                                                                  \
+    FORM(X, scan)                                                                                  \
+    FORM(X, scatter)                                                                               \
+    FORM(X, scatterv)
+#define COLL_UCG_BLOCKING(X, name) X(name)
+#define COLL_UCG_NONBLOCKING(X, name) X(i##name)
+#define COLL_UCG_PERSISTENT(X, name) X(name##_init)
+#define COLL_UCG_FOR_EACH_BLOCKING(X) COLL_UCG_FOR_EACH_COLLECTIVE(COLL_UCG_BLOCKING, X)
+#define COLL_UCG_FOR_EACH_NONBLOCKING(X) COLL_UCG_FOR_EACH_COLLECTIVE(COLL_UCG_NONBLOCKING, X)
+#define COLL_UCG_FOR_EACH_PERSISTENT(X) COLL_UCG_FOR_EACH_COLLECTIVE(COLL_UCG_PERSISTENT, X)
 #define COLL_UCG_FOR_EACH(X)                                                                       \
     COLL_UCG_FOR_EACH_BLOCKING(X)                                                                  \
     COLL_UCG_FOR_EACH_NONBLOCKING(X)                                                               \
@@ -106,6 +67,11 @@ enum coll_ucg_function {
     COLL_UCG_FN_BLOCKING_COUNT = COLL_UCG_FN_iallgather,
     COLL_UCG_FN_NONBLOCKING_COUNT = COLL_UCG_FN_allgather_init - COLL_UCG_FN_iallgather
 };
+
+/** Returns the blocking function of the same collective. */
+static inline enum coll_ucg_function coll_ucg_collective_of(enum coll_ucg_function function) {
+    return (enum coll_ucg_function)(function % COLL_UCG_FN_BLOCKING_COUNT);
+}
 
 /** The configuration variables of libucg that have an MCA parameter of their own. */
 enum { COLL_UCG_SETTING_COUNT = 16 };
