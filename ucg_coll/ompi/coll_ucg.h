@@ -1,12 +1,12 @@
 /*
  * The Open MPI collective component over libucg: what its files share.
  *
- * Every collective function of the component has the same frame: coll_ucg_enter(), or its like for
- * nonblocking and persistent calls, decides whether libucg serves the communicator (a blocking one
- * makes the group), a static function translates the arguments (coll_ucg_call.h), and
- * COLL_UCG_LEAVE gives the status back to Open MPI or, when nothing was started, the call to the
- * module that was there before. What is passed on depends only on facts that are equal on all ranks
- * of the communicator.
+ * Every collective function of the component gathers its arguments (coll_ucg_arguments.h) and has
+ * the same frame (coll_ucg_forms.h): coll_ucg_enter(), or its like for nonblocking and persistent
+ * calls, decides whether libucg serves the communicator (a blocking one makes the group), a
+ * function of the collective opens the call (coll_ucg_call.h), and coll_ucg_leave() gives the
+ * status back to Open MPI or, when nothing was started, the call to the module that was there
+ * before. What is passed on depends only on facts that are equal on all ranks of the communicator.
  */
 #ifndef MCA_COLL_UCG_H
 #define MCA_COLL_UCG_H
@@ -332,7 +332,7 @@ void coll_ucg_tear_down(mca_coll_ucg_module_t* module);
 
 /** Begins a blocking call. UCG_OK: go on with libucg. UCG_ERR_UNSUPPORTED: call the previous
  *  module. UCG_INPROGRESS, of intra-communicators alone: the group is to be made, or is being made
- *  (COLL_UCG_LEAVE_BLOCKING). Else an error. */
+ *  (coll_ucg_wait_in_order()). Else an error. */
 static inline ucg_status_t coll_ucg_enter(mca_coll_ucg_module_t* module) {
     if (OPAL_LIKELY(COLL_UCG_READY == module->state)) {
         return UCG_OK;

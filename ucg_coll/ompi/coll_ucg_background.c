@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "coll_ucg_forms.h"
 #include "coll_ucg_oob.h"
 #include "coll_ucg_setup.h"
 #include "opal/runtime/opal_progress.h"
@@ -240,16 +241,16 @@ ucg_status_t coll_ucg_pass_in_order(mca_coll_ucg_module_t* module) {
                                                                        : UCG_ERR_UNSUPPORTED;
 }
 
-int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                   const coll_ucg_arguments_t* arguments) {
+ucg_status_t coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                            const coll_ucg_arguments_t* arguments) {
     if (NULL != again.request && again.request == arguments->request) {
         again.waits = true;
-        return OMPI_SUCCESS;
+        return UCG_OK;
     }
     coll_ucg_deferred_t* deferred = coll_ucg_make_deferred(module, function, arguments);
     if (NULL == deferred) {
         coll_ucg_give_up_lacking(module, true);
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return UCG_ERR_NO_MEMORY;
     }
     opal_mutex_lock(&background.lock);
     const bool waits = COLL_UCG_FORMING == module->state;
@@ -257,13 +258,12 @@ int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
         opal_list_append(&module->background->waiting, &deferred->super.super.super.super);
     }
     opal_mutex_unlock(&background.lock);
-    if (waits) {
-        *arguments->request = &deferred->super.super;
-        return OMPI_SUCCESS;
+    if (!waits) { /* Meanwhile another thread has made all calls that waited. */
+        coll_ucg_drop_deferred(deferred);
+        return UCG_INPROGRESS;
     }
-    /* Meanwhile another thread has made all calls that waited, so this one need not wait. */
-    coll_ucg_drop_deferred(deferred);
-    return coll_ucg_call_again(module, function, arguments);
+    *arguments->request = &deferred->super.super;
+    return UCG_OK;
 }
 
 ucg_status_t coll_ucg_enter_waiting(mca_coll_ucg_module_t* module) {
@@ -285,22 +285,21 @@ static void pass_back(const coll_ucg_background_t* made, coll_ucg_deferred_t* de
 
 /** Makes a call again that has waited. Returns false if it has to wait again. The call may run the
  *  program's operator, which may call functions that come here again. */
-static bool make_again(coll_ucg_background_t* made, coll_ucg_deferred_t* deferred) {
-    if (NULL != deferred->thread && COLL_UCG_READY != made->settled) {
-        pass_back(made, deferred);
+static bool make_again(coll_ucg_background_t* made, coll_ucg_deferred_t* call) {
+    if (NULL != call->thread && COLL_UCG_READY != made->settled) {
+        pass_back(made, call);
         return true;
     }
     const coll_ucg_again_t outer = again;
-    again = (coll_ucg_again_t){deferred->module, deferred->arguments.request,
-                               NULL != deferred->thread, false};
-    const int rc = coll_ucg_call_again(deferred->module, deferred->function, &deferred->arguments);
+    again = (coll_ucg_again_t){made->module, call->arguments.request, NULL != call->thread, false};
+    const int rc = coll_ucg_nonblocking(made->module, call->function, call->arguments, NULL);
     const bool waits = again.waits;
     again = outer;
-    if (NULL != deferred->thread) {
-        coll_ucg_count_as_blocking(deferred);
+    if (NULL != call->thread) {
+        coll_ucg_count_as_blocking(call);
     }
     if (OMPI_SUCCESS != rc) {
-        coll_ucg_fail_deferred(deferred, rc);
+        coll_ucg_fail_deferred(call, rc);
     }
     return !waits;
 }

@@ -32,8 +32,8 @@ ucg_status_t coll_ucg_enter_early(mca_coll_ucg_module_t* module);
 ucg_status_t coll_ucg_enter_waiting(mca_coll_ucg_module_t* module);
 
 /** Makes a blocking call in its place among those that wait, and waits for its end. UCG_OK: *rc is
- *  what its function is to return. UCG_INPROGRESS: it need not wait any more, and its function is
- *  to be called again. Else the call has not been made: UCG_ERR_UNSUPPORTED, or an error. */
+ *  what its function is to return. UCG_INPROGRESS: it need not wait any more, and is to begin
+ *  anew. Else the call has not been made: UCG_ERR_UNSUPPORTED, or an error. */
 ucg_status_t coll_ucg_wait_in_order(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                                     const coll_ucg_arguments_t* arguments, int* rc);
 
@@ -49,10 +49,10 @@ bool coll_ucg_is_making_blocking(void);
  *  them in order. UCG_ERR_UNSUPPORTED: it goes there now. */
 ucg_status_t coll_ucg_pass_in_order(mca_coll_ucg_module_t* module);
 
-/** Keeps a call for which a function above returned UCG_INPROGRESS. Returns what the call's
- *  function is to return. */
-int coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                   const coll_ucg_arguments_t* arguments);
+/** Keeps a nonblocking call for which a function above returned UCG_INPROGRESS. UCG_OK: its request
+ *  is there. UCG_INPROGRESS: it need not wait any more, and is to begin anew. Else an error. */
+ucg_status_t coll_ucg_defer(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                            const coll_ucg_arguments_t* arguments);
 
 /** Is this thread making a call again that has waited? Then it must not make progress: that might
  *  run a callback of the program which waits for a call that comes after this one. */
@@ -65,53 +65,5 @@ ucg_status_t coll_ucg_make_group_now(mca_coll_ucg_module_t* module);
 /** Gives up the making of the module's group, when its communicator ends. That happens at the end
  *  of a program that has not completed its requests. */
 void coll_ucg_abandon_background(mca_coll_ucg_module_t* module);
-
-/** Lists the initialisers of a coll_ucg_arguments_t, from at most ten variables with the names of
- *  its fields. */
-#define COLL_UCG_FIELDS(...)                                                                       \
-    COLL_UCG_TENTH(__VA_ARGS__, COLL_UCG_FIELDS_10, COLL_UCG_FIELDS_9, COLL_UCG_FIELDS_8,          \
-                   COLL_UCG_FIELDS_7, COLL_UCG_FIELDS_6, COLL_UCG_FIELDS_5, COLL_UCG_FIELDS_4,     \
-                   COLL_UCG_FIELDS_3, COLL_UCG_FIELDS_2, COLL_UCG_FIELDS_1, 0)                     \
-    (__VA_ARGS__)
-#define COLL_UCG_TENTH(a, b, c, d, e, f, g, h, i, j, tenth, ...) tenth
-#define COLL_UCG_FIELDS_1(a) .a = a
-#define COLL_UCG_FIELDS_2(a, ...) .a = a, COLL_UCG_FIELDS_1(__VA_ARGS__)
-#define COLL_UCG_FIELDS_3(a, ...) .a = a, COLL_UCG_FIELDS_2(__VA_ARGS__)
-#define COLL_UCG_FIELDS_4(a, ...) .a = a, COLL_UCG_FIELDS_3(__VA_ARGS__)
-#define COLL_UCG_FIELDS_5(a, ...) .a = a, COLL_UCG_FIELDS_4(__VA_ARGS__)
-#define COLL_UCG_FIELDS_6(a, ...) .a = a, COLL_UCG_FIELDS_5(__VA_ARGS__)
-#define COLL_UCG_FIELDS_7(a, ...) .a = a, COLL_UCG_FIELDS_6(__VA_ARGS__)
-#define COLL_UCG_FIELDS_8(a, ...) .a = a, COLL_UCG_FIELDS_7(__VA_ARGS__)
-#define COLL_UCG_FIELDS_9(a, ...) .a = a, COLL_UCG_FIELDS_8(__VA_ARGS__)
-#define COLL_UCG_FIELDS_10(a, ...) .a = a, COLL_UCG_FIELDS_9(__VA_ARGS__)
-
-/** Ends a blocking function of intra-communicators: like COLL_UCG_LEAVE, or, after UCG_INPROGRESS,
- * by making the call in its place among those that wait. */
-#define COLL_UCG_LEAVE_BLOCKING(ucg, name, status, ...)                                            \
-    do {                                                                                           \
-        if (OPAL_UNLIKELY(UCG_INPROGRESS == (status))) {                                           \
-            const coll_ucg_arguments_t kept = {COLL_UCG_FIELDS(__VA_ARGS__)};                      \
-            int rc;                                                                                \
-            (status) = coll_ucg_wait_in_order(ucg, COLL_UCG_FN_##name, &kept, &rc);                \
-            if (UCG_OK == (status)) {                                                              \
-                return rc;                                                                         \
-            }                                                                                      \
-            if (UCG_INPROGRESS == (status)) {                                                      \
-                return mca_coll_ucg_##name(__VA_ARGS__, &(ucg)->super);                            \
-            }                                                                                      \
-        }                                                                                          \
-        COLL_UCG_LEAVE(ucg, name, status, __VA_ARGS__);                                            \
-    } while (0)
-
-/** Ends a nonblocking function whose calls may wait: like COLL_UCG_LEAVE, or, after UCG_INPROGRESS,
- *  by keeping the call. */
-#define COLL_UCG_LEAVE_NONBLOCKING(ucg, name, status, ...)                                         \
-    do {                                                                                           \
-        if (OPAL_UNLIKELY(UCG_INPROGRESS == (status))) {                                           \
-            const coll_ucg_arguments_t kept = {COLL_UCG_FIELDS(__VA_ARGS__)};                      \
-            return coll_ucg_defer(ucg, COLL_UCG_FN_##name, &kept);                                 \
-        }                                                                                          \
-        COLL_UCG_LEAVE(ucg, name, status, __VA_ARGS__);                                            \
-    } while (0)
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef MCA_COLL_UCG_CALL_H
 #define MCA_COLL_UCG_CALL_H
 
-#include "coll_ucg.h"
+#include "coll_ucg_arguments.h"
 
 /* ------------------------------------------------------------------ scratch */
 
@@ -306,6 +306,15 @@ typedef struct {
     struct ompi_datatype_t* const* types; /**< Type of each block, or NULL. */
 } coll_ucg_blocks_t;
 
+static inline coll_ucg_blocks_t coll_ucg_sent_blocks(const coll_ucg_arguments_t* arguments) {
+    return (coll_ucg_blocks_t){arguments->sbuf, arguments->scounts, arguments->sdispls,
+                               arguments->sdtype, arguments->sdtypes};
+}
+static inline coll_ucg_blocks_t coll_ucg_received_blocks(const coll_ucg_arguments_t* arguments) {
+    return (coll_ucg_blocks_t){arguments->rbuf, arguments->rcounts, arguments->rdispls,
+                               arguments->rdtype, arguments->rdtypes};
+}
+
 /** Are counts and displacements both of int? Open MPI's own components also give displacements of
  *  64 bits with counts of int. */
 static inline bool coll_ucg_has_ints(const coll_ucg_blocks_t* blocks) {
@@ -394,23 +403,16 @@ static inline ucg_status_t coll_ucg_open_reduction(coll_ucg_call_t* call, ompi_o
     return coll_ucg_open_other_reduction(call, op, type);
 }
 
-/* ------------------------------------------------------------------ opened in one place */
+/* ------------------------------------------------------------------ opening */
+
+/** Open the call of each collective from its arguments, in any form. */
+typedef ucg_status_t coll_ucg_open_t(coll_ucg_call_t* call, const coll_ucg_arguments_t* arguments);
+#define COLL_UCG_DECLARE_OPEN(name) coll_ucg_open_t coll_ucg_open_##name;
+COLL_UCG_FOR_EACH_BLOCKING(COLL_UCG_DECLARE_OPEN)
+#undef COLL_UCG_DECLARE_OPEN
 
 /** Opens a broadcast from the rank `root` of the call's group. */
-ucg_status_t coll_ucg_open_bcast(coll_ucg_call_t* call, void* user, coll_ucg_count_t count,
-                                 const ompi_datatype_t* type, uint32_t root, bool is_root);
-
-/** Opens a reduction whose result is a whole vector, or none: reduce, allreduce, scan, exscan. */
-ucg_status_t coll_ucg_open_whole_reduction(coll_ucg_call_t* call, ucg_coll_type_t collective,
-                                           const void* sbuf, void* rbuf, coll_ucg_count_t count,
-                                           ompi_datatype_t* type, ompi_op_t* op, int root);
-
-ucg_status_t coll_ucg_open_allgatherv(coll_ucg_call_t* call, const void* sbuf,
-                                      coll_ucg_count_t scount, const ompi_datatype_t* stype,
-                                      const coll_ucg_blocks_t* output);
-
-ucg_status_t coll_ucg_open_reduce_scatter(coll_ucg_call_t* call, const void* sbuf, void* rbuf,
-                                          coll_ucg_counts_t counts, ompi_datatype_t* type,
-                                          ompi_op_t* op);
+ucg_status_t coll_ucg_open_bcast_from(coll_ucg_call_t* call, const coll_ucg_arguments_t* arguments,
+                                      uint32_t root, bool is_root);
 
 #endif

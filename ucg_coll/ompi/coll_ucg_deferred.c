@@ -1,5 +1,5 @@
 /*
- * Calls that wait for their group: their arguments, and the requests that stand for them.
+ * Calls that wait for their group: copies of their vectors, and the requests that stand for them.
  */
 #include "coll_ucg_deferred.h"
 
@@ -9,62 +9,6 @@
 #include "coll_ucg_request.h"
 #include "ompi/errhandler/errcode-internal.h"
 #include "ompi/request/request.h"
-
-/* ------------------------------------------------------------------ functions */
-
-typedef int (*call_t)(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module);
-
-/* Define a function for each collective that calls it with its arguments in its order, as
-   COLL_UCG_LEAVE_NONBLOCKING keeps them. */
-#define CALL(name, ...)                                                                            \
-    static int call_##name(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module) {        \
-        return mca_coll_ucg_##name(__VA_ARGS__, a->comm, a->request, module);                      \
-    }
-#define SENT a->sbuf, a->scount, a->sdtype
-#define RECEIVED a->rbuf, a->rcount, a->rdtype
-#define REDUCED a->sbuf, a->rbuf, a->count, a->dtype, a->op
-#define SENT_BLOCKS a->sbuf, a->scounts, a->sdispls, a->sdtype
-#define RECEIVED_BLOCKS a->rbuf, a->rcounts, a->rdispls, a->rdtype
-#define SENT_TYPES a->sbuf, a->scounts, a->sdispls, a->sdtypes
-#define RECEIVED_TYPES a->rbuf, a->rcounts, a->rdispls, a->rdtypes
-CALL(iallgather, SENT, RECEIVED)
-CALL(iallgatherv, SENT, a->rbuf, a->rcounts, a->displs, a->rdtype)
-CALL(iallreduce, REDUCED)
-CALL(ialltoall, SENT, RECEIVED)
-CALL(ialltoallv, SENT_BLOCKS, RECEIVED_BLOCKS)
-CALL(ialltoallw, SENT_TYPES, RECEIVED_TYPES)
-CALL(ibcast, a->buffer, a->count, a->dtype, a->root)
-CALL(iexscan, REDUCED)
-CALL(igather, SENT, RECEIVED, a->root)
-CALL(igatherv, SENT, a->rbuf, a->rcounts, a->displs, a->rdtype, a->root)
-CALL(ineighbor_allgather, SENT, RECEIVED)
-CALL(ineighbor_allgatherv, SENT, RECEIVED_BLOCKS)
-CALL(ineighbor_alltoall, SENT, RECEIVED)
-CALL(ineighbor_alltoallv, SENT_BLOCKS, RECEIVED_BLOCKS)
-CALL(ineighbor_alltoallw, SENT_TYPES, RECEIVED_TYPES)
-CALL(ireduce, REDUCED, a->root)
-CALL(ireduce_scatter, a->sbuf, a->rbuf, a->rcounts, a->dtype, a->op)
-CALL(ireduce_scatter_block, a->sbuf, a->rbuf, a->rcount, a->dtype, a->op)
-CALL(iscan, REDUCED)
-CALL(iscatter, SENT, RECEIVED, a->root)
-CALL(iscatterv, a->sbuf, a->scounts, a->displs, a->sdtype, RECEIVED, a->root)
-#undef CALL
-
-static int call_ibarrier(const coll_ucg_arguments_t* a, mca_coll_base_module_t* module) {
-    return mca_coll_ucg_ibarrier(a->comm, a->request, module);
-}
-
-int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                        const coll_ucg_arguments_t* arguments) {
-    static const call_t calls[COLL_UCG_FN_NONBLOCKING_COUNT] = {
-#define ENTRY(name) [COLL_UCG_FN_##name - COLL_UCG_FN_BLOCKING_COUNT] = call_##name,
-        COLL_UCG_FOR_EACH_NONBLOCKING(ENTRY)
-#undef ENTRY
-    };
-    return calls[function - COLL_UCG_FN_BLOCKING_COUNT](arguments, &module->super);
-}
-
-/* ------------------------------------------------------------------ requests */
 
 static void deferred_construct(coll_ucg_deferred_t* deferred) {
     deferred->super.super.req_type = OMPI_REQUEST_COLL;
@@ -175,15 +119,12 @@ static bool copy_vectors(mca_coll_ucg_module_t* module, coll_ucg_deferred_t* def
     if (NULL == deferred->vectors) {
         return false;
     }
-    /* A function has at most one `displs`, for the side that has vectors. */
     a->sdtypes = copy_of_types(a->sdtypes, sent, &next);
     a->rdtypes = copy_of_types(a->rdtypes, received, &next);
     a->sdispls =
         coll_ucg_either_of(copy_of(coll_ucg_either_entries(a->sdispls, width), sent, &next));
     a->rdispls =
         coll_ucg_either_of(copy_of(coll_ucg_either_entries(a->rdispls, width), received, &next));
-    a->displs =
-        coll_ucg_displs_of(copy_of(coll_ucg_displs_entries(a->displs), sent + received, &next));
     a->scounts = coll_ucg_counts_of(copy_of(coll_ucg_counts_entries(a->scounts), sent, &next));
     a->rcounts = coll_ucg_counts_of(copy_of(coll_ucg_counts_entries(a->rcounts), received, &next));
     return true;

@@ -6,36 +6,8 @@
 #ifndef MCA_COLL_UCG_DEFERRED_H
 #define MCA_COLL_UCG_DEFERRED_H
 
-#include "coll_ucg.h"
+#include "coll_ucg_arguments.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
-
-/** The arguments of any nonblocking collective function, by their names there. A call that waits
- *  has copies of its vectors. MPI says that programs leave these alone until the call is complete;
- *  but Fortran's bindings make arrays of datatypes for the duration of the call only, and programs
- *  (FEniCSx) free their counts when it has returned: Open MPI's own component reads them only
- *  there. */
-typedef struct {
-    const void* sbuf;
-    void* rbuf;
-    void* buffer;
-    coll_ucg_count_t scount;
-    coll_ucg_count_t rcount;
-    coll_ucg_count_t count;
-    coll_ucg_counts_t scounts;
-    coll_ucg_counts_t rcounts;
-    coll_ucg_either_t sdispls;
-    coll_ucg_either_t rdispls;
-    coll_ucg_displs_t displs;
-    struct ompi_datatype_t* sdtype;
-    struct ompi_datatype_t* rdtype;
-    struct ompi_datatype_t* dtype;
-    struct ompi_datatype_t* const* sdtypes;
-    struct ompi_datatype_t* const* rdtypes;
-    struct ompi_op_t* op;
-    int root;
-    struct ompi_communicator_t* comm;
-    ompi_request_t** request;
-} coll_ucg_arguments_t;
 
 typedef struct {
     /** The request that the program, or the blocking function, waits for. MPI's bindings attach the
@@ -48,7 +20,11 @@ typedef struct {
     bool is_due;         /**< Its turn has come since its function looked last. */
     ucg_status_t passed; /**< UCG_OK, or why libucg has not served it. */
     coll_ucg_arguments_t arguments;
-    void* vectors;         /**< Copies that the arguments point at, or NULL. */
+    /** Copies of the vectors that the arguments point at, or NULL. MPI says that programs leave
+     *  these alone until the call is complete; but Fortran's bindings make arrays of datatypes for
+     *  the duration of the call only, and programs (FEniCSx) free their counts when it has
+     * returned: Open MPI's own component reads them only there. */
+    void* vectors;
     ompi_request_t* inner; /**< The call's own request, once it has been made. */
 } coll_ucg_deferred_t;
 
@@ -61,10 +37,6 @@ coll_ucg_deferred_t* coll_ucg_make_deferred(mca_coll_ucg_module_t* module,
 
 /** Frees a call that has never waited, or whose request the program gives back. */
 void coll_ucg_drop_deferred(coll_ucg_deferred_t* deferred);
-
-/** Calls the function with these arguments. Returns what it returns. */
-int coll_ucg_call_again(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
-                        const coll_ucg_arguments_t* arguments);
 
 /** May the first of the calls that wait be made here and now, by the thread that `thread` names? A
  *  blocking call is left to its function, in whose thread the program's operators are to run. But

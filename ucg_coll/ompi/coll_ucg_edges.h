@@ -20,6 +20,28 @@ typedef struct {
     bool is_one; /**< There is one block of `count` elements, which goes along all edges. */
 } coll_ucg_edge_blocks_t;
 
+/** Return the blocks that the arguments describe. */
+static inline coll_ucg_edge_blocks_t coll_ucg_edge_input(const coll_ucg_arguments_t* arguments) {
+    return (coll_ucg_edge_blocks_t){
+        .user = arguments->sbuf,
+        .count = arguments->scount,
+        .counts = arguments->scounts,
+        .displs = arguments->sdispls,
+        .type = arguments->sdtype,
+        .types = arguments->sdtypes,
+    };
+}
+static inline coll_ucg_edge_blocks_t coll_ucg_edge_output(const coll_ucg_arguments_t* arguments) {
+    return (coll_ucg_edge_blocks_t){
+        .user = arguments->rbuf,
+        .count = arguments->rcount,
+        .counts = arguments->rcounts,
+        .displs = arguments->rdispls,
+        .type = arguments->rdtype,
+        .types = arguments->rdtypes,
+    };
+}
+
 /** Opens a call that sends the blocks of `input` along the edges and receives those of `output`.
  *  `edges` must live until the call has been run, or prepared. */
 ucg_status_t coll_ucg_open_edges(coll_ucg_call_t* call, const coll_ucg_edges_t* edges,

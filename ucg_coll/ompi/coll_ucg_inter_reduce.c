@@ -110,14 +110,18 @@ static vectors_t vectors_at(uint64_t* memory, int size) {
 
 /* ------------------------------------------------------------------ on a side */
 
-static ucg_status_t reduce_whole(const reduction_t* reduction, ucg_coll_type_t collective,
+static ucg_status_t reduce_whole(const reduction_t* reduction, coll_ucg_open_t* open,
                                  void* result) {
+    const coll_ucg_arguments_t arguments = {
+        .sbuf = reduction->input,
+        .rbuf = result,
+        .rcount = (coll_ucg_count_t)reduction->elements,
+        .rdtype = reduction->type,
+        .op = reduction->op,
+    };
     coll_ucg_call_t call;
     coll_ucg_begin_blocking_in(&call, reduction->module, reduction->sides->side.group);
-    return coll_ucg_run_opened(
-        &call, coll_ucg_open_whole_reduction(&call, collective, reduction->input, result,
-                                             (coll_ucg_count_t)reduction->elements, reduction->type,
-                                             reduction->op, 0));
+    return coll_ucg_run_opened(&call, open(&call, &arguments));
 }
 
 static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
@@ -132,14 +136,19 @@ static ucg_status_t reduce_pieces(const reduction_t* reduction, void* result) {
         counts[i] = length_of(held_by(reduction, size, i));
     }
     coll_ucg_begin_blocking_in(&call, reduction->module, reduction->sides->side.group);
-    return coll_ucg_run_opened(&call, coll_ucg_open_reduce_scatter(&call, reduction->input, result,
-                                                                   coll_ucg_own_counts(counts),
-                                                                   reduction->type, reduction->op));
+    const coll_ucg_arguments_t arguments = {
+        .sbuf = reduction->input,
+        .rbuf = result,
+        .rcounts = coll_ucg_own_counts(counts),
+        .rdtype = reduction->type,
+        .op = reduction->op,
+    };
+    return coll_ucg_run_opened(&call, coll_ucg_open_reduce_scatter(&call, &arguments));
 }
 
-/** Combines the vectors of this side; `collective` is used if it is not done in pieces. *result_p:
- *  where this process has its part of the result. */
-static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t collective,
+/** Combines the vectors of this side, by the collective that `open` opens if it is not done in
+ *  pieces. *result_p: where this process has its part of the result. */
+static ucg_status_t reduce_on_side(const reduction_t* reduction, coll_ucg_open_t* open,
                                    const void** result_p) {
     coll_ucg_sides_t* sides = reduction->sides;
     const int rank = ompi_comm_rank(reduction->module->comm);
@@ -155,7 +164,7 @@ static ucg_status_t reduce_on_side(const reduction_t* reduction, ucg_coll_type_t
         return UCG_ERR_NO_MEMORY;
     }
     return reduction->in_pieces ? reduce_pieces(reduction, result)
-                                : reduce_whole(reduction, collective, result);
+                                : reduce_whole(reduction, open, result);
 }
 
 /* ------------------------------------------------------------------ across */
@@ -305,7 +314,7 @@ static ucg_status_t reduce(const reduction_t* reduction, void* target, int root)
         return exchange_short(reduction, &place, all_of(reduction), target);
     }
     if (MPI_ROOT != root) {
-        status = reduce_on_side(reduction, UCG_COLL_REDUCE, &result);
+        status = reduce_on_side(reduction, coll_ucg_open_reduce, &result);
     }
     return UCG_OK == status ? exchange(reduction, &place, result, target) : status;
 }
@@ -344,12 +353,16 @@ static ucg_status_t gather_shares(const reduction_t* reduction, void* target) {
         vectors.counts[i] = length_of(range);
         vectors.displs[i] = (coll_ucg_displ_t)range.begin;
     }
-    const coll_ucg_blocks_t blocks = {target, coll_ucg_own_counts(vectors.counts),
-                                      coll_ucg_own_displs(vectors.displs), reduction->type, NULL};
+    const coll_ucg_arguments_t arguments = {
+        .sbuf = MPI_IN_PLACE,
+        .rbuf = target,
+        .rcounts = coll_ucg_own_counts(vectors.counts),
+        .rdispls = coll_ucg_own_displs(vectors.displs),
+        .rdtype = reduction->type,
+    };
     coll_ucg_call_t call;
     coll_ucg_begin_blocking_in(&call, reduction->module, sides->side.group);
-    return coll_ucg_run_opened(&call,
-                               coll_ucg_open_allgatherv(&call, MPI_IN_PLACE, 0, NULL, &blocks));
+    return coll_ucg_run_opened(&call, coll_ucg_open_allgatherv(&call, &arguments));
 }
 
 /** Runs an allreduce that is not short. Between hosts each piece goes across once, as a share for
@@ -363,7 +376,7 @@ static ucg_status_t allreduce_long(reduction_t* reduction, const place_t* place,
         mine = (char*)target + coll_ucg_extent(reduction->type) *
                                    share(reduction->elements, place->size, rank).begin;
     }
-    ucg_status_t status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
+    ucg_status_t status = reduce_on_side(reduction, coll_ucg_open_allreduce, &result);
     if (UCG_OK == status) {
         status = exchange(reduction, place, result, mine);
     }
@@ -462,7 +475,7 @@ static ucg_status_t reduce_scatter_long(const reduction_t* reduction, const plac
             return UCG_ERR_NO_MEMORY;
         }
     }
-    ucg_status_t status = reduce_on_side(reduction, UCG_COLL_ALLREDUCE, &result);
+    ucg_status_t status = reduce_on_side(reduction, coll_ucg_open_allreduce, &result);
     if (UCG_OK == status) {
         status = exchange(reduction, place, result, shares);
     }

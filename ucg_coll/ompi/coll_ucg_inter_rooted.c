@@ -147,9 +147,10 @@ static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, voi
     if (UCG_OK != status) {
         return status;
     }
+    const coll_ucg_arguments_t arguments = {.rbuf = buffer, .rcount = count, .rdtype = dtype};
     coll_ucg_begin_blocking_in(&call, module, part->group);
     status = coll_ucg_run_first(
-        &call, coll_ucg_open_bcast(&call, buffer, count, dtype, kRootRank, MPI_ROOT == root));
+        &call, coll_ucg_open_bcast_from(&call, &arguments, kRootRank, MPI_ROOT == root));
     const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
     coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     return status;
@@ -177,8 +178,9 @@ static COLL_UCG_APART ucg_status_t ibcast_anew(mca_coll_ucg_module_t* module, vo
         return status;
     }
     const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
+    const coll_ucg_arguments_t arguments = {.rbuf = buffer, .rcount = count, .rdtype = dtype};
     const ucg_status_t opened =
-        coll_ucg_open_bcast(&mine->call, buffer, count, dtype, kRootRank, MPI_ROOT == root);
+        coll_ucg_open_bcast_from(&mine->call, &arguments, kRootRank, MPI_ROOT == root);
     return coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
 }
 

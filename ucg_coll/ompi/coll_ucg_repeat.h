@@ -37,8 +37,9 @@ static inline coll_ucg_count_t coll_ucg_own_count(coll_ucg_counts_t counts,
  *  latest may be the call that it is nested in. REQUIRES: `type` is not NULL, or `coll` is not. */
 static inline bool coll_ucg_repeats(const coll_ucg_latest_t* latest, const ompi_datatype_t* type,
                                     const ompi_op_t* op, coll_ucg_count_t count, bool in_place) {
-    return latest->prepared_type == type && latest->op == op && latest->count == count &&
-           latest->in_place == in_place && !coll_ucg_is_nested();
+    return OPAL_LIKELY(latest->prepared_type == type && latest->op == op &&
+                       latest->count == count && latest->in_place == in_place &&
+                       !coll_ucg_is_nested());
 }
 
 static inline bool coll_ucg_same_vectors(const coll_ucg_latest_t* latest,
@@ -143,6 +144,21 @@ static inline bool coll_ucg_describe_rooted(coll_ucg_latest_t* call,
         call->count = blocks.count;
     }
     return call->type == blocks.type && call->count == blocks.count;
+}
+
+/** Likewise, where blocks have counts and displacements of their own, which `vectors` gets. */
+static inline bool coll_ucg_describe_rooted_blocks(
+    coll_ucg_latest_t* call, coll_ucg_vector_t vectors[2], const mca_coll_ucg_module_t* module,
+    int root, const void* part, coll_ucg_count_t count, const ompi_datatype_t* type,
+    coll_ucg_counts_t counts, coll_ucg_displs_t displs, const ompi_datatype_t* block_type) {
+    ompi_communicator_t* comm = module->comm;
+    vectors[0] = COLL_UCG_COUNTS(counts, ompi_comm_size(comm));
+    vectors[1] = COLL_UCG_DISPLS(displs, ompi_comm_size(comm));
+    const coll_ucg_count_t own =
+        ompi_comm_rank(comm) == root ? coll_ucg_own_count(counts, comm) : 0;
+    return coll_ucg_describe_rooted(
+        call, module, root, part, count, type,
+        (coll_ucg_root_blocks_t){.count = own, .type = block_type, .vectors = vectors});
 }
 
 #endif
