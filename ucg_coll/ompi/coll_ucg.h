@@ -290,8 +290,9 @@ void coll_ucg_add_counters(coll_ucg_counters_t* sum, const coll_ucg_counters_t* 
 unsigned coll_ucg_progress_host(void* unused, unsigned flags);
 /** To be called after a nonblocking call that has ended at once. One in every so many calls of this
  *  function makes progress in Open MPI, since a program may make no other calls, and messages have
- *  to advance. Does nothing in a call that is made again (coll_ucg_is_making_again()). */
-void coll_ucg_serve_host(void);
+ *  to advance. Does nothing in a call that is made again (coll_ucg_is_making_again()). Returns
+ *  OMPI_SUCCESS: a function that ends with this call need not keep what it is to return. */
+int coll_ucg_serve_host(void);
 /** Is this thread inside libucg? The variable is in the
  * thread-local memory that every program reserves for libraries that are loaded later, so that
  * reading it takes no call. */

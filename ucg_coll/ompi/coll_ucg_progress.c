@@ -76,12 +76,13 @@ unsigned coll_ucg_progress_host(void* unused, unsigned flags) {
     return events > 0 ? (unsigned)events : 0;
 }
 
-void coll_ucg_serve_host(void) {
+int coll_ucg_serve_host(void) {
     enum { CALLS_TO_SERVE = 16 };
     static _Thread_local unsigned calls __attribute__((tls_model("initial-exec")));
     if (!coll_ucg_inside_library && 0 == ++calls % CALLS_TO_SERVE && !coll_ucg_is_making_again()) {
         (void)progress_without_yield();
     }
+    return OMPI_SUCCESS;
 }
 
 /* ------------------------------------------------------------------ libucg's */

@@ -345,7 +345,7 @@ static ucg_status_t hand_out(coll_ucg_request_t* request, ucg_status_t status,
         return UCG_OK;
     }
     OBJ_RELEASE(super->req_mpi_object.comm);
-    coll_ucg_serve_host();
+    (void)coll_ucg_serve_host();
     return end_at_once(request, status, request_p);
 }
 
@@ -468,7 +468,7 @@ static void start_again(coll_ucg_request_t* request) {
     } else {
         go_on(request, status);
     }
-    coll_ucg_serve_host();
+    (void)coll_ucg_serve_host();
 }
 
 static int start_persistent(size_t count, ompi_request_t** started) {

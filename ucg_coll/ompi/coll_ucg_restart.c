@@ -73,7 +73,7 @@ bool coll_ucg_try_to_restart(mca_coll_ucg_module_t* module, enum coll_ucg_functi
     *status_p = ucg_coll_restart(known->latest.coll, send, receive);
     if (OPAL_LIKELY(UCG_OK == *status_p)) {
         *request_p = &ompi_request_empty;
-        coll_ucg_serve_host();
+        (void)coll_ucg_serve_host();
     } else if (UCG_INPROGRESS == *status_p) {
         *status_p = coll_ucg_leave_restarted(known, request_p);
     }

@@ -51,8 +51,7 @@ static inline int coll_ucg_restart(mca_coll_ucg_module_t* module, enum coll_ucg_
         return coll_ucg_restart_unfinished(known, status, request_p);
     }
     *request_p = &ompi_request_empty;
-    coll_ucg_serve_host();
-    return OMPI_SUCCESS;
+    return coll_ucg_serve_host();
 }
 
 /** Like coll_ucg_restart(), for a function whose algorithm may change from call to call; the caller
