@@ -353,20 +353,6 @@ int coll_ucg_error(ucg_status_t status);
 int coll_ucg_leave_failed(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                           ucg_status_t status);
 
-/** Ends a collective function: counts the call and returns from it. The arguments after `status`
- * are those of the function without its module. */
-#define COLL_UCG_LEAVE(ucg, name, status, ...)                                                     \
-    do {                                                                                           \
-        if (OPAL_UNLIKELY(UCG_ERR_UNSUPPORTED == (status))) {                                      \
-            (ucg)->counters.passed[COLL_UCG_FN_##name]++;                                          \
-            return (ucg)->previous.name.function(__VA_ARGS__, (ucg)->previous.name.module);        \
-        }                                                                                          \
-        (ucg)->counters.taken[COLL_UCG_FN_##name]++;                                               \
-        return OPAL_LIKELY(UCG_OK == (status))                                                     \
-                   ? OMPI_SUCCESS                                                                  \
-                   : coll_ucg_leave_failed(ucg, COLL_UCG_FN_##name, status);                       \
-    } while (0)
-
 /* ------------------------------------------------------------------ the functions */
 
 /** Declares each function with the type that Open MPI has for it. */

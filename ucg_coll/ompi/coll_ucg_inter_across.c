@@ -4,49 +4,75 @@
  */
 #include "coll_ucg_inter.h"
 #include "coll_ucg_repeat.h"
-#include "coll_ucg_request.h"
 
-static ucg_status_t open_call(coll_ucg_call_t* call, const coll_ucg_edge_blocks_t* input,
-                              const coll_ucg_edge_blocks_t* output) {
-    return coll_ucg_open_edges(call, &call->module->sides->across, input, output);
+/** Returns the input; that of an allgather is one block, which all processes of the other side
+ *  get. */
+static coll_ucg_edge_blocks_t input_of(enum coll_ucg_function function,
+                                       const coll_ucg_arguments_t* arguments) {
+    const enum coll_ucg_function collective = coll_ucg_collective_of(function);
+    coll_ucg_edge_blocks_t input = coll_ucg_edge_input(arguments);
+    input.is_one = COLL_UCG_FN_allgather == collective || COLL_UCG_FN_allgatherv == collective;
+    return input;
 }
 
-/** Runs a blocking call. `arguments` describe it; NULL: it is never repeated. */
-static COLL_UCG_APART ucg_status_t run(mca_coll_ucg_module_t* module,
-                                       enum coll_ucg_function function,
-                                       const coll_ucg_edge_blocks_t* input,
-                                       const coll_ucg_edge_blocks_t* output,
-                                       const coll_ucg_latest_t* arguments) {
+static ucg_status_t open_call(coll_ucg_call_t* call, enum coll_ucg_function function,
+                              const coll_ucg_arguments_t* arguments) {
+    const coll_ucg_edge_blocks_t input = input_of(function, arguments);
+    const coll_ucg_edge_blocks_t output = coll_ucg_edge_output(arguments);
+    return coll_ucg_open_edges(call, &call->module->sides->across, &input, &output);
+}
+
+static ucg_status_t run(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                        const coll_ucg_arguments_t* arguments,
+                        const coll_ucg_latest_t* description) {
+    const coll_ucg_edge_blocks_t input = input_of(function, arguments);
     ucg_status_t status = coll_ucg_enter(module);
     if (UCG_OK != status) {
         return status;
     }
-    if (input->is_one && coll_ucg_is_on_several_hosts(module->group, &module->sides->hosts)) {
-        return coll_ucg_spread_across(module, input, output);
+    if (input.is_one && coll_ucg_is_on_several_hosts(module->group, &module->sides->hosts)) {
+        const coll_ucg_edge_blocks_t output = coll_ucg_edge_output(arguments);
+        return coll_ucg_spread_across(module, &input, &output);
     }
     coll_ucg_call_t call;
     coll_ucg_begin_blocking(&call, module);
-    status = coll_ucg_run_first(&call, open_call(&call, input, output));
-    coll_ucg_remember_call(&call, function, arguments, status);
+    status = coll_ucg_run_first(&call, open_call(&call, function, arguments));
+    coll_ucg_remember_call(&call, function, description, status);
     return status;
 }
 
-static ucg_status_t start(mca_coll_ucg_module_t* module, const coll_ucg_edge_blocks_t* input,
-                          const coll_ucg_edge_blocks_t* output, ompi_request_t** request) {
-    coll_ucg_request_t* mine = NULL;
-    const ucg_status_t status = coll_ucg_enter_nonblocking(module, &mine);
-    return UCG_OK == status
-               ? coll_ucg_start_call(mine, open_call(&mine->call, input, output), request)
-               : status;
+/* ------------------------------------------------------------------ the forms of calls */
+
+/** Runs a blocking call. `description`: NULL if it is never repeated. */
+static COLL_UCG_APART int blocking(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                   coll_ucg_arguments_t arguments,
+                                   const coll_ucg_latest_t* description) {
+    const ucg_status_t status = run(module, function, &arguments, description);
+    return coll_ucg_leave(module, function, status, &arguments);
 }
 
-static ucg_status_t keep(mca_coll_ucg_module_t* module, const coll_ucg_edge_blocks_t* input,
-                         const coll_ucg_edge_blocks_t* output, ompi_request_t** request) {
+static int nonblocking(mca_coll_base_module_t* base, enum coll_ucg_function function,
+                       coll_ucg_arguments_t arguments) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
     coll_ucg_request_t* mine = NULL;
-    const ucg_status_t status = coll_ucg_enter_persistent(module, &mine);
-    return UCG_OK == status
-               ? coll_ucg_keep_call(mine, open_call(&mine->call, input, output), request)
-               : status;
+    ucg_status_t status = coll_ucg_enter_nonblocking(module, &mine);
+    if (UCG_OK == status) {
+        const ucg_status_t opened = open_call(&mine->call, function, &arguments);
+        status = coll_ucg_start_call(mine, opened, arguments.request);
+    }
+    return coll_ucg_leave(module, function, status, &arguments);
+}
+
+static int persistent(mca_coll_base_module_t* base, enum coll_ucg_function function,
+                      coll_ucg_arguments_t arguments) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    coll_ucg_request_t* mine = NULL;
+    ucg_status_t status = coll_ucg_enter_persistent(module, &mine);
+    if (UCG_OK == status) {
+        const ucg_status_t opened = open_call(&mine->call, function, &arguments);
+        status = coll_ucg_keep_call(mine, opened, arguments.request);
+    }
+    return coll_ucg_leave(module, function, status, &arguments);
 }
 
 /** Runs a blocking call again if it is like the latest of its function. Returns whether it has
@@ -56,23 +82,6 @@ static bool repeat(mca_coll_ucg_module_t* module, enum coll_ucg_function functio
     return coll_ucg_repeats_described(module, function, call) &&
            coll_ucg_try_to_repeat(module, function, send, receive, result);
 }
-
-/** The blocks that the functions' arguments describe: one block for all edges, equal blocks, blocks
- *  of one type (V), and blocks of types of their own (W). */
-#define ONE_INPUT                                                                                  \
-    (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype, .is_one = true})
-#define INPUT (&(coll_ucg_edge_blocks_t){.user = sbuf, .count = scount, .type = sdtype})
-#define OUTPUT (&(coll_ucg_edge_blocks_t){.user = rbuf, .count = rcount, .type = rdtype})
-#define V_INPUT                                                                                    \
-    (&(coll_ucg_edge_blocks_t){.user = sbuf, .counts = scounts, .displs = sdispls, .type = sdtype})
-#define V_OUTPUT                                                                                   \
-    (&(coll_ucg_edge_blocks_t){.user = rbuf, .counts = rcounts, .displs = rdispls, .type = rdtype})
-#define W_INPUT                                                                                    \
-    (&(coll_ucg_edge_blocks_t){                                                                    \
-        .user = sbuf, .counts = scounts, .displs = sdispls, .types = sdtypes})
-#define W_OUTPUT                                                                                   \
-    (&(coll_ucg_edge_blocks_t){                                                                    \
-        .user = rbuf, .counts = rcounts, .displs = rdispls, .types = rdtypes})
 
 /** A vector with an entry for each process of the other side. */
 #define VECTOR(KIND, vector) COLL_UCG_##KIND(vector, ucg->sides->remote_size)
@@ -88,17 +97,17 @@ int mca_coll_ucg_inter_allgather(const void* sbuf, coll_ucg_count_t scount,
     const coll_ucg_latest_t call = {
         .type = rdtype, .count = rcount, .vector_count = 1, .vectors = &sent};
     const bool alike = sdtype == rdtype;
-    ucg_status_t status = UCG_OK;
     int result;
     if (alike && repeat(ucg, COLL_UCG_FN_allgather, &call, sbuf, rbuf, &result)) {
         return result;
     }
     /* MPI_Allgather() does not come here where both counts are zero. */
-    if (0 != coll_ucg_packed_bytes(sdtype, (size_t)scount) ||
-        0 != coll_ucg_packed_bytes(rdtype, (size_t)rcount)) {
-        status = run(ucg, COLL_UCG_FN_allgather, ONE_INPUT, OUTPUT, alike ? &call : NULL);
+    if (0 == coll_ucg_packed_bytes(sdtype, (size_t)scount) &&
+        0 == coll_ucg_packed_bytes(rdtype, (size_t)rcount)) {
+        return coll_ucg_leave_empty(ucg, COLL_UCG_FN_allgather);
     }
-    COLL_UCG_LEAVE(ucg, allgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+    return blocking(ucg, COLL_UCG_FN_allgather,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED}, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_inter_iallgather(const void* sbuf, coll_ucg_count_t scount,
@@ -106,10 +115,9 @@ int mca_coll_ucg_inter_iallgather(const void* sbuf, coll_ucg_count_t scount,
                                   coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = start(ucg, ONE_INPUT, OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, iallgather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   request);
+    return nonblocking(
+        module, COLL_UCG_FN_iallgather,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request});
 }
 
 int mca_coll_ucg_inter_allgather_init(const void* sbuf, coll_ucg_count_t scount,
@@ -117,10 +125,9 @@ int mca_coll_ucg_inter_allgather_init(const void* sbuf, coll_ucg_count_t scount,
                                       coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = keep(ucg, ONE_INPUT, OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, allgather_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   info, request);
+    return persistent(
+        module, COLL_UCG_FN_allgather_init,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .info = info, .request = request});
 }
 
 int mca_coll_ucg_inter_allgatherv(const void* sbuf, coll_ucg_count_t scount,
@@ -137,10 +144,9 @@ int mca_coll_ucg_inter_allgatherv(const void* sbuf, coll_ucg_count_t scount,
     if (alike && repeat(ucg, COLL_UCG_FN_allgatherv, &call, sbuf, rbuf, &result)) {
         return result;
     }
-    const ucg_status_t status =
-        run(ucg, COLL_UCG_FN_allgatherv, ONE_INPUT, V_OUTPUT, alike ? &call : NULL);
-    COLL_UCG_LEAVE(ucg, allgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls, rdtype,
-                   comm);
+    return blocking(ucg, COLL_UCG_FN_allgatherv,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS},
+                    alike ? &call : NULL);
 }
 
 int mca_coll_ucg_inter_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
@@ -148,10 +154,9 @@ int mca_coll_ucg_inter_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
                                    coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                    struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                    ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = start(ucg, ONE_INPUT, V_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, iallgatherv, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls, rdtype,
-                   comm, request);
+    return nonblocking(
+        module, COLL_UCG_FN_iallgatherv,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .request = request});
 }
 
 int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, coll_ucg_count_t scount,
@@ -160,10 +165,9 @@ int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, coll_ucg_count_t scount
                                        struct ompi_datatype_t* rdtype,
                                        struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                        ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = keep(ucg, ONE_INPUT, V_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, allgatherv_init, status, sbuf, scount, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm, info, request);
+    return persistent(module, COLL_UCG_FN_allgatherv_init,
+                      (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .info = info,
+                                             .request = request});
 }
 
 /* ------------------------------------------------------------------ alltoall */
@@ -181,8 +185,8 @@ int mca_coll_ucg_inter_alltoall(const void* sbuf, coll_ucg_count_t scount,
     if (alike && repeat(ucg, COLL_UCG_FN_alltoall, &call, sbuf, rbuf, &result)) {
         return result;
     }
-    const ucg_status_t status = run(ucg, COLL_UCG_FN_alltoall, INPUT, OUTPUT, alike ? &call : NULL);
-    COLL_UCG_LEAVE(ucg, alltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm);
+    return blocking(ucg, COLL_UCG_FN_alltoall,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED}, alike ? &call : NULL);
 }
 
 int mca_coll_ucg_inter_ialltoall(const void* sbuf, coll_ucg_count_t scount,
@@ -190,10 +194,9 @@ int mca_coll_ucg_inter_ialltoall(const void* sbuf, coll_ucg_count_t scount,
                                  coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = start(ucg, INPUT, OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, ialltoall, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   request);
+    return nonblocking(
+        module, COLL_UCG_FN_ialltoall,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request});
 }
 
 int mca_coll_ucg_inter_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
@@ -201,10 +204,9 @@ int mca_coll_ucg_inter_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
                                      coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                      ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = keep(ucg, INPUT, OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, alltoall_init, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, comm,
-                   info, request);
+    return persistent(
+        module, COLL_UCG_FN_alltoall_init,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .info = info, .request = request});
 }
 
 int mca_coll_ucg_inter_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
@@ -221,10 +223,9 @@ int mca_coll_ucg_inter_alltoallv(const void* sbuf, coll_ucg_counts_t scounts,
     if (alike && repeat(ucg, COLL_UCG_FN_alltoallv, &call, sbuf, rbuf, &result)) {
         return result;
     }
-    const ucg_status_t status =
-        run(ucg, COLL_UCG_FN_alltoallv, V_INPUT, V_OUTPUT, alike ? &call : NULL);
-    COLL_UCG_LEAVE(ucg, alltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm);
+    return blocking(ucg, COLL_UCG_FN_alltoallv,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS},
+                    alike ? &call : NULL);
 }
 
 int mca_coll_ucg_inter_ialltoallv(const void* sbuf, coll_ucg_counts_t scounts,
@@ -232,10 +233,9 @@ int mca_coll_ucg_inter_ialltoallv(const void* sbuf, coll_ucg_counts_t scounts,
                                   void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                   struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                   ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = start(ucg, V_INPUT, V_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, ialltoallv, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts, rdispls,
-                   rdtype, comm, request);
+    return nonblocking(
+        module, COLL_UCG_FN_ialltoallv,
+        (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS, .request = request});
 }
 
 int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, coll_ucg_counts_t scounts,
@@ -244,10 +244,9 @@ int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, coll_ucg_counts_t scount
                                       coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = keep(ucg, V_INPUT, V_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, alltoallv_init, status, sbuf, scounts, sdispls, sdtype, rbuf, rcounts,
-                   rdispls, rdtype, comm, info, request);
+    return persistent(module, COLL_UCG_FN_alltoallv_init,
+                      (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS,
+                                             .info = info, .request = request});
 }
 
 int mca_coll_ucg_inter_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
@@ -264,9 +263,8 @@ int mca_coll_ucg_inter_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
     if (repeat(ucg, COLL_UCG_FN_alltoallw, &call, sbuf, rbuf, &result)) {
         return result;
     }
-    const ucg_status_t status = run(ucg, COLL_UCG_FN_alltoallw, W_INPUT, W_OUTPUT, &call);
-    COLL_UCG_LEAVE(ucg, alltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
-                   rdtypes, comm);
+    return blocking(ucg, COLL_UCG_FN_alltoallw,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES}, &call);
 }
 
 int mca_coll_ucg_inter_ialltoallw(const void* sbuf, coll_ucg_counts_t scounts,
@@ -275,10 +273,9 @@ int mca_coll_ucg_inter_ialltoallw(const void* sbuf, coll_ucg_counts_t scounts,
                                   struct ompi_datatype_t* const* rdtypes,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = start(ucg, W_INPUT, W_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, ialltoallw, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts, rdispls,
-                   rdtypes, comm, request);
+    return nonblocking(
+        module, COLL_UCG_FN_ialltoallw,
+        (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES, .request = request});
 }
 
 int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, coll_ucg_counts_t scounts,
@@ -288,8 +285,7 @@ int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, coll_ucg_counts_t scount
                                       struct ompi_datatype_t* const* rdtypes,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const ucg_status_t status = keep(ucg, W_INPUT, W_OUTPUT, request);
-    COLL_UCG_LEAVE(ucg, alltoallw_init, status, sbuf, scounts, sdispls, sdtypes, rbuf, rcounts,
-                   rdispls, rdtypes, comm, info, request);
+    return persistent(module, COLL_UCG_FN_alltoallw_init,
+                      (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES,
+                                             .info = info, .request = request});
 }

@@ -211,18 +211,28 @@ static ucg_status_t start_with_root(mca_coll_ucg_module_t* module, coll_ucg_oper
     return UCG_OK == status ? start(mine, operands, request) : status;
 }
 
+/** Returns the operands of a reduction whose result is a whole vector. */
+static coll_ucg_operands_t operands_of(const coll_ucg_arguments_t* arguments) {
+    return (coll_ucg_operands_t){.input = arguments->sbuf,
+                                 .elements = arguments->rcount,
+                                 .type = arguments->rdtype,
+                                 .op = arguments->op,
+                                 .length = arguments->rcount,
+                                 .target = arguments->rbuf};
+}
+
 int mca_coll_ucg_inter_ireduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                                struct ompi_communicator_t* comm, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_operands_t operands = {
-        .input = sbuf, .elements = count, .type = dtype, .op = op, .target = rbuf};
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED, .root = root, .request = request};
+    coll_ucg_operands_t operands = operands_of(&arguments);
     const ucg_status_t status = start_with_root(ucg, &operands, root, request);
     if (UCG_ERR_UNSUPPORTED != status) {
         coll_ucg_number_call(comm);
     }
-    COLL_UCG_LEAVE(ucg, ireduce, status, sbuf, rbuf, count, dtype, op, root, comm, request);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_ireduce, status, &arguments);
 }
 
 int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, coll_ucg_count_t count,
@@ -230,23 +240,27 @@ int mca_coll_ucg_inter_iallreduce(const void* sbuf, void* rbuf, coll_ucg_count_t
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    coll_ucg_operands_t operands = {
-        .input = sbuf, .elements = count, .type = dtype, .op = op, .length = count, .target = rbuf};
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED, .request = request};
+    coll_ucg_operands_t operands = operands_of(&arguments);
     const ucg_status_t status = start_in_both(ucg, &operands, request);
-    COLL_UCG_LEAVE(ucg, iallreduce, status, sbuf, rbuf, count, dtype, op, comm, request);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_iallreduce, status, &arguments);
 }
 
-/** Starts a reduction whose result is scattered. `elements`: those of all blocks together, equally
- *  many on both sides; if they are more than one count can tell, the previous module serves the
- *  call. */
-static ucg_status_t start_scatter(mca_coll_ucg_module_t* module, coll_ucg_operands_t* operands,
-                                  int64_t elements, ompi_request_t** request) {
+/** Starts a reduction whose result is scattered; this process gets `length` elements from `begin`
+ *  on. `elements`: those of all blocks together, equally many on both sides; if they are more than
+ *  one count can tell, the previous module serves the call. */
+static ucg_status_t start_scatter(mca_coll_ucg_module_t* module,
+                                  const coll_ucg_arguments_t* arguments, int64_t elements,
+                                  int64_t begin, size_t length) {
     if (!coll_ucg_is_countable(elements)) {
         coll_ucg_count_call(module);
         return UCG_ERR_UNSUPPORTED;
     }
-    operands->elements = (coll_ucg_count_t)elements;
-    return start_in_both(module, operands, request);
+    coll_ucg_operands_t operands = operands_of(arguments);
+    operands.elements = (coll_ucg_count_t)elements;
+    operands.begin = (coll_ucg_count_t)begin;
+    operands.length = (coll_ucg_count_t)length;
+    return start_in_both(module, &operands, arguments->request);
 }
 
 int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, coll_ucg_counts_t rcounts,
@@ -254,6 +268,12 @@ int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, coll_ucg_co
                                        struct ompi_communicator_t* comm, ompi_request_t** request,
                                        mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_arguments_t arguments = {.sbuf = sbuf,
+                                            .rbuf = rbuf,
+                                            .rcounts = rcounts,
+                                            .rdtype = dtype,
+                                            .op = op,
+                                            .request = request};
     const int rank = ompi_comm_rank(comm);
     int64_t elements = 0;
     int64_t before = 0;
@@ -261,32 +281,20 @@ int mca_coll_ucg_inter_ireduce_scatter(const void* sbuf, void* rbuf, coll_ucg_co
         before = i == rank ? elements : before;
         elements += (int64_t)coll_ucg_count_at(rcounts, (size_t)i);
     }
-    coll_ucg_operands_t operands = {.input = sbuf,
-                                    .type = dtype,
-                                    .op = op,
-                                    .begin = (coll_ucg_count_t)before,
-                                    .length =
-                                        (coll_ucg_count_t)coll_ucg_count_at(rcounts, (size_t)rank),
-                                    .target = rbuf};
-    const ucg_status_t status = start_scatter(ucg, &operands, elements, request);
-    COLL_UCG_LEAVE(ucg, ireduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm, request);
+    const ucg_status_t status =
+        start_scatter(ucg, &arguments, elements, before, coll_ucg_count_at(rcounts, (size_t)rank));
+    return coll_ucg_leave(ucg, COLL_UCG_FN_ireduce_scatter, status, &arguments);
 }
 
-int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
+int mca_coll_ucg_inter_ireduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                              struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                              struct ompi_communicator_t* comm,
                                              ompi_request_t** request,
                                              mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const int64_t begin = (int64_t)rcount * ompi_comm_rank(comm);
-    coll_ucg_operands_t operands = {.input = sbuf,
-                                    .type = dtype,
-                                    .op = op,
-                                    .begin = (coll_ucg_count_t)begin,
-                                    .length = rcount,
-                                    .target = rbuf};
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED, .request = request};
     const ucg_status_t status =
-        start_scatter(ucg, &operands, (int64_t)rcount * ompi_comm_size(comm), request);
-    COLL_UCG_LEAVE(ucg, ireduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm,
-                   request);
+        start_scatter(ucg, &arguments, (int64_t)count * ompi_comm_size(comm),
+                      (int64_t)count * ompi_comm_rank(comm), (size_t)count);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_ireduce_scatter_block, status, &arguments);
 }

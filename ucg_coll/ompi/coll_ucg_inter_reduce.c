@@ -46,18 +46,19 @@ typedef struct {
     bool in_shares; /**< Process i of the other side gets its share, else all of it. */
 } reduction_t;
 
+/** `elements`: those of all processes' parts together. */
 static reduction_t reduction_of(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
-                                const void* input, int64_t elements, ompi_datatype_t* type,
-                                ompi_op_t* op, bool in_shares) {
+                                const coll_ucg_arguments_t* arguments, int64_t elements,
+                                bool in_shares) {
     return (reduction_t){
         .function = function,
         .module = module,
         .sides = module->sides,
-        .input = input,
+        .input = arguments->sbuf,
         .elements = elements,
-        .type = type,
-        .op = op,
-        .in_pieces = coll_ucg_packed_bytes(type, (size_t)elements) >= kInPieces,
+        .type = arguments->rdtype,
+        .op = arguments->op,
+        .in_pieces = coll_ucg_packed_bytes(arguments->rdtype, (size_t)elements) >= kInPieces,
         .in_shares = in_shares,
     };
 }
@@ -323,17 +324,18 @@ int mca_coll_ucg_inter_reduce(const void* sbuf, void* rbuf, coll_ucg_count_t cou
                               struct ompi_datatype_t* dtype, struct ompi_op_t* op, int root,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED, .root = root};
     ucg_status_t status = UCG_OK;
     /* Beside the root there is nothing to do, and MPI_Reduce() does not come here for no elements.
      */
     if (MPI_PROC_NULL != root && 0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
         reduction_t reduction =
-            reduction_of(COLL_UCG_FN_reduce, ucg, sbuf, (int64_t)count, dtype, op, false);
+            reduction_of(COLL_UCG_FN_reduce, ucg, &arguments, (int64_t)count, false);
         take_memory(&reduction);
         status = reduce(&reduction, rbuf, root);
         leave_memory(&reduction);
     }
-    COLL_UCG_LEAVE(ucg, reduce, status, sbuf, rbuf, count, dtype, op, root, comm);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_reduce, status, &arguments);
 }
 
 /* ------------------------------------------------------------------ allreduce */
@@ -399,15 +401,16 @@ int mca_coll_ucg_inter_allreduce(const void* sbuf, void* rbuf, coll_ucg_count_t 
                                  struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                  struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED};
     ucg_status_t status = UCG_OK;
     if (0 != coll_ucg_packed_bytes(dtype, (size_t)count)) {
         reduction_t reduction =
-            reduction_of(COLL_UCG_FN_allreduce, ucg, sbuf, (int64_t)count, dtype, op, false);
+            reduction_of(COLL_UCG_FN_allreduce, ucg, &arguments, (int64_t)count, false);
         take_memory(&reduction);
         status = allreduce(&reduction, rbuf);
         leave_memory(&reduction);
     }
-    COLL_UCG_LEAVE(ucg, allreduce, status, sbuf, rbuf, count, dtype, op, comm);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_allreduce, status, &arguments);
 }
 
 /* ------------------------------------------------------------------ reduce_scatter */
@@ -502,19 +505,19 @@ static ucg_status_t reduce_scatter(const reduction_t* reduction, coll_ucg_counts
 
 /** Runs a reduction whose result is scattered. `elements`: those of all blocks together, equally
  *  many on both sides; if they are more than one count can tell, the previous module serves the
- *  call. */
-static ucg_status_t scatter_reduced(enum coll_ucg_function function, mca_coll_ucg_module_t* module,
-                                    const void* input, void* target, coll_ucg_counts_t counts,
-                                    int64_t elements, ompi_datatype_t* type, ompi_op_t* op) {
+ *  call. `counts`: none, if each process of this side wants its share. */
+static ucg_status_t scatter_reduced(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                                    const coll_ucg_arguments_t* arguments, int64_t elements,
+                                    coll_ucg_counts_t counts) {
     if (!coll_ucg_is_countable(elements)) {
         return UCG_ERR_UNSUPPORTED;
     }
-    if (0 == coll_ucg_packed_bytes(type, (size_t)elements)) {
+    if (0 == coll_ucg_packed_bytes(arguments->rdtype, (size_t)elements)) {
         return UCG_OK;
     }
-    reduction_t reduction = reduction_of(function, module, input, elements, type, op, true);
+    reduction_t reduction = reduction_of(function, module, arguments, elements, true);
     take_memory(&reduction);
-    const ucg_status_t status = reduce_scatter(&reduction, counts, target);
+    const ucg_status_t status = reduce_scatter(&reduction, counts, arguments->rbuf);
     leave_memory(&reduction);
     return status;
 }
@@ -524,25 +527,28 @@ int mca_coll_ucg_inter_reduce_scatter(const void* sbuf, void* rbuf, coll_ucg_cou
                                       struct ompi_communicator_t* comm,
                                       mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
+    const coll_ucg_arguments_t arguments = {
+        .sbuf = sbuf, .rbuf = rbuf, .rcounts = rcounts, .rdtype = dtype, .op = op};
     const int size = ompi_comm_size(comm);
     int64_t elements = 0;
     for (int i = 0; i < size; i++) {
         elements += (int64_t)coll_ucg_count_at(rcounts, (size_t)i);
     }
-    const bool shares = are_shares(rcounts, elements, size);
+    const coll_ucg_counts_t counts =
+        are_shares(rcounts, elements, size) ? COLL_UCG_NO_COUNTS : rcounts;
     const ucg_status_t status =
-        scatter_reduced(COLL_UCG_FN_reduce_scatter, ucg, sbuf, rbuf,
-                        shares ? COLL_UCG_NO_COUNTS : rcounts, elements, dtype, op);
-    COLL_UCG_LEAVE(ucg, reduce_scatter, status, sbuf, rbuf, rcounts, dtype, op, comm);
+        scatter_reduced(ucg, COLL_UCG_FN_reduce_scatter, &arguments, elements, counts);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_reduce_scatter, status, &arguments);
 }
 
-int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t rcount,
+int mca_coll_ucg_inter_reduce_scatter_block(const void* sbuf, void* rbuf, coll_ucg_count_t count,
                                             struct ompi_datatype_t* dtype, struct ompi_op_t* op,
                                             struct ompi_communicator_t* comm,
                                             mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const int64_t elements = (int64_t)rcount * ompi_comm_size(comm);
-    const ucg_status_t status = scatter_reduced(COLL_UCG_FN_reduce_scatter_block, ucg, sbuf, rbuf,
-                                                COLL_UCG_NO_COUNTS, elements, dtype, op);
-    COLL_UCG_LEAVE(ucg, reduce_scatter_block, status, sbuf, rbuf, rcount, dtype, op, comm);
+    const coll_ucg_arguments_t arguments = {COLL_UCG_REDUCED};
+    const int64_t elements = (int64_t)count * ompi_comm_size(comm);
+    const ucg_status_t status = scatter_reduced(ucg, COLL_UCG_FN_reduce_scatter_block, &arguments,
+                                                elements, COLL_UCG_NO_COUNTS);
+    return coll_ucg_leave(ucg, COLL_UCG_FN_reduce_scatter_block, status, &arguments);
 }

@@ -3,20 +3,26 @@
  * all processes of the other.
  */
 #include "coll_ucg_inter.h"
-#include "coll_ucg_repeat.h"
 #include "coll_ucg_restart.h"
 
 enum { kRootRank = 0, kFirstOther = 1 };
 
-/** Return the edges of a gather, and those of a scatter, at the root and at the others. */
-static coll_ucg_edges_t edges_to_root(const coll_ucg_sides_t* sides, bool is_root) {
-    return is_root ? coll_ucg_edges_across(sides, kFirstOther, 0, 0, 0, sides->remote_size)
-                   : coll_ucg_edges_across(sides, kRootRank, 0, 1, 0, 0);
-}
-
-static coll_ucg_edges_t edges_from_root(const coll_ucg_sides_t* sides, bool is_root) {
-    return is_root ? coll_ucg_edges_across(sides, kFirstOther, 0, sides->remote_size, 0, 0)
-                   : coll_ucg_edges_across(sides, kRootRank, 0, 0, 0, 1);
+/** Returns a gather or scatter as this process has it: the root has blocks of all processes of the
+ *  other side, and each of these has a part. */
+static coll_ucg_rooted_t rooted_of(const coll_ucg_sides_t* sides, enum coll_ucg_function function,
+                                   const coll_ucg_arguments_t* arguments) {
+    const enum coll_ucg_function collective = coll_ucg_collective_of(function);
+    const bool gathers = COLL_UCG_FN_gather == collective || COLL_UCG_FN_gatherv == collective;
+    const bool is_root = MPI_ROOT == arguments->root;
+    const bool sends = gathers != is_root;
+    const int others = is_root ? sides->remote_size : 1;
+    return (coll_ucg_rooted_t){
+        .function = function,
+        .root = arguments->root,
+        .edges = coll_ucg_edges_across(sides, is_root ? kFirstOther : kRootRank, 0,
+                                       sends ? others : 0, 0, sends ? 0 : others),
+        .blocks = sends ? coll_ucg_edge_input(arguments) : coll_ucg_edge_output(arguments),
+    };
 }
 
 static bool sends(const coll_ucg_rooted_t* rooted) {
@@ -75,13 +81,24 @@ static ucg_status_t run(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* 
     return run_anew(module, rooted, &call);
 }
 
+static int blocking(mca_coll_base_module_t* base, enum coll_ucg_function function,
+                    coll_ucg_arguments_t arguments) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    const coll_ucg_rooted_t rooted = rooted_of(module->sides, function, &arguments);
+    return coll_ucg_leave(module, function, run(module, &rooted), &arguments);
+}
+
 /** Runs a blocking call with equal blocks. MPI_Gather() and MPI_Scatter() do not come here where a
  *  count is zero. */
-static ucg_status_t run_even(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted) {
-    const coll_ucg_edge_blocks_t* blocks = &rooted->blocks;
-    const bool empty = MPI_PROC_NULL != rooted->root &&
+static int blocking_even(mca_coll_base_module_t* base, enum coll_ucg_function function,
+                         coll_ucg_arguments_t arguments) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    const coll_ucg_rooted_t rooted = rooted_of(module->sides, function, &arguments);
+    const coll_ucg_edge_blocks_t* blocks = &rooted.blocks;
+    const bool empty = MPI_PROC_NULL != rooted.root &&
                        0 == coll_ucg_packed_bytes(blocks->type, (size_t)blocks->count);
-    return empty ? UCG_OK : run(module, rooted);
+    const ucg_status_t status = empty ? UCG_OK : run(module, &rooted);
+    return coll_ucg_leave(module, function, status, &arguments);
 }
 
 /* ------------------------------------------------------------------ nonblocking */
@@ -112,48 +129,63 @@ static bool restart(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* root
                                    sends(rooted) ? NULL : user, request, status);
 }
 
-/** Starts a nonblocking call, with equal blocks or others. Other processes of the root's side have
- *  nothing to do. */
-static ucg_status_t start(mca_coll_ucg_module_t* module, const coll_ucg_rooted_t* rooted,
-                          ompi_request_t** request) {
-    ucg_status_t status = UCG_OK;
-    if (MPI_PROC_NULL == rooted->root) {
-        *request = &ompi_request_empty;
-    } else {
-        DESCRIBE(call, module, rooted);
-        if (!restart(module, rooted, &call, request, &status)) {
-            status = start_anew(module, rooted, &call, request);
-        }
-    }
+/** Ends a nonblocking function: counts the call here unless the previous module does. */
+static int leave_nonblocking(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
+                             ucg_status_t status, const coll_ucg_arguments_t* arguments) {
     if (UCG_ERR_UNSUPPORTED != status) {
         coll_ucg_number_call(module->comm);
     }
-    return status;
+    return coll_ucg_leave(module, function, status, arguments);
+}
+
+/** Starts a nonblocking call, with equal blocks or others. Other processes of the root's side have
+ *  nothing to do. */
+static int nonblocking(mca_coll_base_module_t* base, enum coll_ucg_function function,
+                       coll_ucg_arguments_t arguments) {
+    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
+    const coll_ucg_rooted_t rooted = rooted_of(module->sides, function, &arguments);
+    ucg_status_t status = UCG_OK;
+    if (MPI_PROC_NULL == rooted.root) {
+        *arguments.request = &ompi_request_empty;
+    } else {
+        DESCRIBE(call, module, &rooted);
+        if (!restart(module, &rooted, &call, arguments.request, &status)) {
+            status = start_anew(module, &rooted, &call, arguments.request);
+        }
+    }
+    return leave_nonblocking(module, function, status, &arguments);
 }
 
 /* ------------------------------------------------------------------ bcast */
 
-static COLL_UCG_APART ucg_status_t bcast_anew(mca_coll_ucg_module_t* module, void* buffer,
-                                              coll_ucg_count_t count, struct ompi_datatype_t* dtype,
-                                              int root) {
+static ucg_status_t run_bcast(mca_coll_ucg_module_t* module,
+                              const coll_ucg_arguments_t* arguments) {
+    const coll_ucg_latest_t latest = {
+        .type = arguments->rdtype, .count = arguments->rcount, .root = arguments->root};
     coll_ucg_part_t* part;
     coll_ucg_call_t call;
-    /* Other processes of the root's side have nothing to do, and MPI_Bcast() does not come here for
-       no elements. */
-    if (MPI_PROC_NULL == root || 0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        return UCG_OK;
-    }
-    ucg_status_t status = coll_ucg_enter_rooted(module, root, &part);
+    ucg_status_t status = coll_ucg_enter_rooted(module, arguments->root, &part);
     if (UCG_OK != status) {
         return status;
     }
-    const coll_ucg_arguments_t arguments = {.rbuf = buffer, .rcount = count, .rdtype = dtype};
     coll_ucg_begin_blocking_in(&call, module, part->group);
     status = coll_ucg_run_first(
-        &call, coll_ucg_open_bcast_from(&call, &arguments, kRootRank, MPI_ROOT == root));
-    const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
+        &call, coll_ucg_open_bcast_from(&call, arguments, kRootRank, MPI_ROOT == arguments->root));
     coll_ucg_remember_call(&call, COLL_UCG_FN_bcast, &latest, status);
     return status;
+}
+
+/** Is there nothing to do? That is so in other processes of the root's side. And MPI_Bcast() does
+ *  not come here for no elements. */
+static bool is_idle(const coll_ucg_arguments_t* arguments) {
+    return MPI_PROC_NULL == arguments->root ||
+           0 == coll_ucg_packed_bytes(arguments->rdtype, (size_t)arguments->rcount);
+}
+
+static COLL_UCG_APART int blocking_bcast(mca_coll_ucg_module_t* module,
+                                         coll_ucg_arguments_t arguments) {
+    const ucg_status_t status = is_idle(&arguments) ? UCG_OK : run_bcast(module, &arguments);
+    return coll_ucg_leave(module, COLL_UCG_FN_bcast, status, &arguments);
 }
 
 int mca_coll_ucg_inter_bcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
@@ -164,24 +196,33 @@ int mca_coll_ucg_inter_bcast(void* buffer, coll_ucg_count_t count, struct ompi_d
     if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
         return coll_ucg_repeat(ucg, COLL_UCG_FN_bcast, NULL, buffer);
     }
-    const ucg_status_t status = bcast_anew(ucg, buffer, count, dtype, root);
-    COLL_UCG_LEAVE(ucg, bcast, status, buffer, count, dtype, root, comm);
+    return blocking_bcast(ucg, (coll_ucg_arguments_t){
+                                   .rbuf = buffer, .rcount = count, .rdtype = dtype, .root = root});
 }
 
-static COLL_UCG_APART ucg_status_t ibcast_anew(mca_coll_ucg_module_t* module, void* buffer,
-                                               coll_ucg_count_t count,
-                                               struct ompi_datatype_t* dtype, int root,
-                                               ompi_request_t** request) {
+static ucg_status_t start_bcast(mca_coll_ucg_module_t* module,
+                                const coll_ucg_arguments_t* arguments) {
+    const coll_ucg_latest_t latest = {
+        .type = arguments->rdtype, .count = arguments->rcount, .root = arguments->root};
     coll_ucg_request_t* mine = NULL;
-    const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, root, &mine);
+    const ucg_status_t status = coll_ucg_enter_rooted_nonblocking(module, arguments->root, &mine);
     if (UCG_OK != status) {
         return status;
     }
-    const coll_ucg_latest_t latest = {.type = dtype, .count = count, .root = root};
-    const coll_ucg_arguments_t arguments = {.rbuf = buffer, .rcount = count, .rdtype = dtype};
     const ucg_status_t opened =
-        coll_ucg_open_bcast_from(&mine->call, &arguments, kRootRank, MPI_ROOT == root);
-    return coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, request);
+        coll_ucg_open_bcast_from(&mine->call, arguments, kRootRank, MPI_ROOT == arguments->root);
+    return coll_ucg_start_described(mine, COLL_UCG_FN_ibcast, &latest, opened, arguments->request);
+}
+
+static COLL_UCG_APART int nonblocking_bcast(mca_coll_ucg_module_t* module,
+                                            coll_ucg_arguments_t arguments) {
+    ucg_status_t status = UCG_OK;
+    if (is_idle(&arguments)) {
+        *arguments.request = &ompi_request_empty;
+    } else {
+        status = start_bcast(module, &arguments);
+    }
+    return leave_nonblocking(module, COLL_UCG_FN_ibcast, status, &arguments);
 }
 
 int mca_coll_ucg_inter_ibcast(void* buffer, coll_ucg_count_t count, struct ompi_datatype_t* dtype,
@@ -189,39 +230,24 @@ int mca_coll_ucg_inter_ibcast(void* buffer, coll_ucg_count_t count, struct ompi_
                               mca_coll_base_module_t* module) {
     mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
     const coll_ucg_latest_t* const latest = coll_ucg_latest_start(ucg, COLL_UCG_FN_ibcast);
-    ucg_status_t status = UCG_OK;
     if (coll_ucg_repeats(latest, dtype, NULL, count, false) && latest->root == root) {
         coll_ucg_number_call(comm);
         return coll_ucg_restart(ucg, COLL_UCG_FN_ibcast, NULL, buffer, request);
     }
-    if (MPI_PROC_NULL == root || 0 == coll_ucg_packed_bytes(dtype, (size_t)count)) {
-        *request = &ompi_request_empty;
-    } else {
-        status = ibcast_anew(ucg, buffer, count, dtype, root, request);
-    }
-    if (UCG_ERR_UNSUPPORTED != status) {
-        coll_ucg_number_call(comm);
-    }
-    COLL_UCG_LEAVE(ucg, ibcast, status, buffer, count, dtype, root, comm, request);
+    return nonblocking_bcast(
+        ucg,
+        (coll_ucg_arguments_t){
+            .rbuf = buffer, .rcount = count, .rdtype = dtype, .root = root, .request = request});
 }
 
 /* ------------------------------------------------------------------ gather */
-
-/** Returns the description of a gather or scatter, where the root has the blocks `whole` and each
- *  of the others `part`. */
-#define ROOTED(name, edges, whole, part)                                                           \
-    (&(coll_ucg_rooted_t){COLL_UCG_FN_##name, root, edges(ucg->sides, MPI_ROOT == root),           \
-                          MPI_ROOT == root ? (whole) : (part)})
 
 int mca_coll_ucg_inter_gather(const void* sbuf, coll_ucg_count_t scount,
                               struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
                               struct ompi_datatype_t* rdtype, int root,
                               struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status = run_even(ucg, ROOTED(gather, edges_to_root, whole, part));
-    COLL_UCG_LEAVE(ucg, gather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+    return blocking_even(module, COLL_UCG_FN_gather,
+                         (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .root = root});
 }
 
 int mca_coll_ucg_inter_igather(const void* sbuf, coll_ucg_count_t scount,
@@ -229,41 +255,29 @@ int mca_coll_ucg_inter_igather(const void* sbuf, coll_ucg_count_t scount,
                                struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, ompi_request_t** request,
                                mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t whole = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status = start(ucg, ROOTED(igather, edges_to_root, whole, part), request);
-    COLL_UCG_LEAVE(ucg, igather, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    return nonblocking(
+        module, COLL_UCG_FN_igather,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .root = root, .request = request});
 }
 
 int mca_coll_ucg_inter_gatherv(const void* sbuf, coll_ucg_count_t scount,
                                struct ompi_datatype_t* sdtype, void* rbuf,
-                               coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                               coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t whole = {
-        .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
-    const ucg_status_t status = run(ucg, ROOTED(gatherv, edges_to_root, whole, part));
-    COLL_UCG_LEAVE(ucg, gatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
-                   comm);
+    return blocking(module, COLL_UCG_FN_gatherv,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .root = root});
 }
 
 int mca_coll_ucg_inter_igatherv(const void* sbuf, coll_ucg_count_t scount,
                                 struct ompi_datatype_t* sdtype, void* rbuf,
-                                coll_ucg_counts_t rcounts, coll_ucg_displs_t displs,
+                                coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                 struct ompi_datatype_t* rdtype, int root,
                                 struct ompi_communicator_t* comm, ompi_request_t** request,
                                 mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t part = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t whole = {
-        .user = rbuf, .counts = rcounts, .displs = displs, .type = rdtype};
-    const ucg_status_t status = start(ucg, ROOTED(igatherv, edges_to_root, whole, part), request);
-    COLL_UCG_LEAVE(ucg, igatherv, status, sbuf, scount, sdtype, rbuf, rcounts, displs, rdtype, root,
-                   comm, request);
+    return nonblocking(module, COLL_UCG_FN_igatherv,
+                       (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .root = root,
+                                              .request = request});
 }
 
 /* ------------------------------------------------------------------ scatter */
@@ -272,11 +286,8 @@ int mca_coll_ucg_inter_scatter(const void* sbuf, coll_ucg_count_t scount,
                                struct ompi_datatype_t* sdtype, void* rbuf, coll_ucg_count_t rcount,
                                struct ompi_datatype_t* rdtype, int root,
                                struct ompi_communicator_t* comm, mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status = run_even(ucg, ROOTED(scatter, edges_from_root, whole, part));
-    COLL_UCG_LEAVE(ucg, scatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm);
+    return blocking_even(module, COLL_UCG_FN_scatter,
+                         (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .root = root});
 }
 
 int mca_coll_ucg_inter_iscatter(const void* sbuf, coll_ucg_count_t scount,
@@ -284,40 +295,27 @@ int mca_coll_ucg_inter_iscatter(const void* sbuf, coll_ucg_count_t scount,
                                 struct ompi_datatype_t* rdtype, int root,
                                 struct ompi_communicator_t* comm, ompi_request_t** request,
                                 mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t whole = {.user = sbuf, .count = scount, .type = sdtype};
-    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status = start(ucg, ROOTED(iscatter, edges_from_root, whole, part), request);
-    COLL_UCG_LEAVE(ucg, iscatter, status, sbuf, scount, sdtype, rbuf, rcount, rdtype, root, comm,
-                   request);
+    return nonblocking(
+        module, COLL_UCG_FN_iscatter,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .root = root, .request = request});
 }
 
 int mca_coll_ucg_inter_scatterv(const void* sbuf, coll_ucg_counts_t scounts,
-                                coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype,
+                                coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
                                 void* rbuf, coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                 int root, struct ompi_communicator_t* comm,
                                 mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t whole = {
-        .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
-    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status = run(ucg, ROOTED(scatterv, edges_from_root, whole, part));
-    COLL_UCG_LEAVE(ucg, scatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype, root,
-                   comm);
+    return blocking(module, COLL_UCG_FN_scatterv,
+                    (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED, .root = root});
 }
 
 int mca_coll_ucg_inter_iscatterv(const void* sbuf, coll_ucg_counts_t scounts,
-                                 coll_ucg_displs_t displs, struct ompi_datatype_t* sdtype,
+                                 coll_ucg_displs_t sdispls, struct ompi_datatype_t* sdtype,
                                  void* rbuf, coll_ucg_count_t rcount,
                                  struct ompi_datatype_t* rdtype, int root,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
-    mca_coll_ucg_module_t* ucg = (mca_coll_ucg_module_t*)module;
-    const coll_ucg_edge_blocks_t whole = {
-        .user = sbuf, .counts = scounts, .displs = displs, .type = sdtype};
-    const coll_ucg_edge_blocks_t part = {.user = rbuf, .count = rcount, .type = rdtype};
-    const ucg_status_t status =
-        start(ucg, ROOTED(iscatterv, edges_from_root, whole, part), request);
-    COLL_UCG_LEAVE(ucg, iscatterv, status, sbuf, scounts, displs, sdtype, rbuf, rcount, rdtype,
-                   root, comm, request);
+    return nonblocking(module, COLL_UCG_FN_iscatterv,
+                       (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED, .root = root,
+                                              .request = request});
 }
