@@ -4,8 +4,10 @@
 #include "coll_ucg_forms.h"
 
 #include "coll_ucg_background.h"
+#include "coll_ucg_inter.h"
 
-/** Opens the call of a collective in any of its forms. */
+/** Opens the call of a collective in any of its forms. Only barriers are the same for both kinds of
+ *  communicators. */
 static ucg_status_t open_call(coll_ucg_call_t* call, enum coll_ucg_function function,
                               const coll_ucg_arguments_t* arguments) {
     static coll_ucg_open_t* const opens[COLL_UCG_FN_BLOCKING_COUNT] = {
@@ -13,7 +15,11 @@ static ucg_status_t open_call(coll_ucg_call_t* call, enum coll_ucg_function func
         COLL_UCG_FOR_EACH_BLOCKING(ENTRY)
 #undef ENTRY
     };
-    return opens[coll_ucg_collective_of(function)](call, arguments);
+    const enum coll_ucg_function collective = coll_ucg_collective_of(function);
+    if (OPAL_UNLIKELY(NULL != call->module->sides) && COLL_UCG_FN_barrier != collective) {
+        return coll_ucg_open_across(call, function, arguments);
+    }
+    return opens[collective](call, arguments);
 }
 
 /** Describes a call without vectors. Returns false if what is sent and what is received differ in

@@ -2,7 +2,8 @@
  * What the functions of all collectives of intra-communicators have in common, for each form of a
  * call: blocking, nonblocking and persistent. A collective itself has a comparison by which calls
  * that repeat the latest take a short path (coll_ucg_repeat.h), and a function that opens a call
- * from its arguments (coll_ucg_call.h). Barriers of inter-communicators come here as well.
+ * from its arguments (coll_ucg_call.h). Of inter-communicators barriers come here, and the
+ * nonblocking and persistent calls of coll_ucg_inter_across.c.
  */
 #ifndef MCA_COLL_UCG_FORMS_H
 #define MCA_COLL_UCG_FORMS_H

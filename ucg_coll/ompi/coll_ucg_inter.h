@@ -123,6 +123,9 @@ ucg_status_t coll_ucg_exchange_operands(mca_coll_ucg_module_t* module, ucg_group
 void* coll_ucg_elements_in(coll_ucg_scratch_t* scratch, const ompi_datatype_t* type,
                            size_t elements);
 
+/** Opens an allgather(v) or alltoall(v,w), in any form. */
+ucg_status_t coll_ucg_open_across(coll_ucg_call_t* call, enum coll_ucg_function function,
+                                  const coll_ucg_arguments_t* arguments);
 /** Runs an allgather whose blocks each go across once. `input` has one block (is_one). */
 ucg_status_t coll_ucg_spread_across(mca_coll_ucg_module_t* module,
                                     const coll_ucg_edge_blocks_t* input,

@@ -2,8 +2,8 @@
  * Inter-communicators: MPI_Allgather(v) and MPI_Alltoall(v,w). Each process sends to all processes
  * of the other side, and receives from them.
  */
+#include "coll_ucg_forms.h"
 #include "coll_ucg_inter.h"
-#include "coll_ucg_repeat.h"
 
 /** Returns the input; that of an allgather is one block, which all processes of the other side
  *  get. */
@@ -15,8 +15,8 @@ static coll_ucg_edge_blocks_t input_of(enum coll_ucg_function function,
     return input;
 }
 
-static ucg_status_t open_call(coll_ucg_call_t* call, enum coll_ucg_function function,
-                              const coll_ucg_arguments_t* arguments) {
+ucg_status_t coll_ucg_open_across(coll_ucg_call_t* call, enum coll_ucg_function function,
+                                  const coll_ucg_arguments_t* arguments) {
     const coll_ucg_edge_blocks_t input = input_of(function, arguments);
     const coll_ucg_edge_blocks_t output = coll_ucg_edge_output(arguments);
     return coll_ucg_open_edges(call, &call->module->sides->across, &input, &output);
@@ -36,42 +36,16 @@ static ucg_status_t run(mca_coll_ucg_module_t* module, enum coll_ucg_function fu
     }
     coll_ucg_call_t call;
     coll_ucg_begin_blocking(&call, module);
-    status = coll_ucg_run_first(&call, open_call(&call, function, arguments));
+    status = coll_ucg_run_first(&call, coll_ucg_open_across(&call, function, arguments));
     coll_ucg_remember_call(&call, function, description, status);
     return status;
 }
-
-/* ------------------------------------------------------------------ the forms of calls */
 
 /** Runs a blocking call. `description`: NULL if it is never repeated. */
 static COLL_UCG_APART int blocking(mca_coll_ucg_module_t* module, enum coll_ucg_function function,
                                    coll_ucg_arguments_t arguments,
                                    const coll_ucg_latest_t* description) {
     const ucg_status_t status = run(module, function, &arguments, description);
-    return coll_ucg_leave(module, function, status, &arguments);
-}
-
-static int nonblocking(mca_coll_base_module_t* base, enum coll_ucg_function function,
-                       coll_ucg_arguments_t arguments) {
-    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_nonblocking(module, &mine);
-    if (UCG_OK == status) {
-        const ucg_status_t opened = open_call(&mine->call, function, &arguments);
-        status = coll_ucg_start_call(mine, opened, arguments.request);
-    }
-    return coll_ucg_leave(module, function, status, &arguments);
-}
-
-static int persistent(mca_coll_base_module_t* base, enum coll_ucg_function function,
-                      coll_ucg_arguments_t arguments) {
-    mca_coll_ucg_module_t* module = (mca_coll_ucg_module_t*)base;
-    coll_ucg_request_t* mine = NULL;
-    ucg_status_t status = coll_ucg_enter_persistent(module, &mine);
-    if (UCG_OK == status) {
-        const ucg_status_t opened = open_call(&mine->call, function, &arguments);
-        status = coll_ucg_keep_call(mine, opened, arguments.request);
-    }
     return coll_ucg_leave(module, function, status, &arguments);
 }
 
@@ -115,9 +89,9 @@ int mca_coll_ucg_inter_iallgather(const void* sbuf, coll_ucg_count_t scount,
                                   coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
-    return nonblocking(
-        module, COLL_UCG_FN_iallgather,
-        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request});
+    return coll_ucg_nonblocking(
+        (mca_coll_ucg_module_t*)module, COLL_UCG_FN_iallgather,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request}, NULL);
 }
 
 int mca_coll_ucg_inter_allgather_init(const void* sbuf, coll_ucg_count_t scount,
@@ -125,7 +99,7 @@ int mca_coll_ucg_inter_allgather_init(const void* sbuf, coll_ucg_count_t scount,
                                       coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    return persistent(
+    return coll_ucg_persistent(
         module, COLL_UCG_FN_allgather_init,
         (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .info = info, .request = request});
 }
@@ -154,9 +128,9 @@ int mca_coll_ucg_inter_iallgatherv(const void* sbuf, coll_ucg_count_t scount,
                                    coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                    struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                    ompi_request_t** request, mca_coll_base_module_t* module) {
-    return nonblocking(
-        module, COLL_UCG_FN_iallgatherv,
-        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .request = request});
+    return coll_ucg_nonblocking(
+        (mca_coll_ucg_module_t*)module, COLL_UCG_FN_iallgatherv,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .request = request}, NULL);
 }
 
 int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, coll_ucg_count_t scount,
@@ -165,9 +139,9 @@ int mca_coll_ucg_inter_allgatherv_init(const void* sbuf, coll_ucg_count_t scount
                                        struct ompi_datatype_t* rdtype,
                                        struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                        ompi_request_t** request, mca_coll_base_module_t* module) {
-    return persistent(module, COLL_UCG_FN_allgatherv_init,
-                      (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS, .info = info,
-                                             .request = request});
+    return coll_ucg_persistent(module, COLL_UCG_FN_allgatherv_init,
+                               (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED_BLOCKS,
+                                                      .info = info, .request = request});
 }
 
 /* ------------------------------------------------------------------ alltoall */
@@ -194,9 +168,9 @@ int mca_coll_ucg_inter_ialltoall(const void* sbuf, coll_ucg_count_t scount,
                                  coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                  struct ompi_communicator_t* comm, ompi_request_t** request,
                                  mca_coll_base_module_t* module) {
-    return nonblocking(
-        module, COLL_UCG_FN_ialltoall,
-        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request});
+    return coll_ucg_nonblocking(
+        (mca_coll_ucg_module_t*)module, COLL_UCG_FN_ialltoall,
+        (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .request = request}, NULL);
 }
 
 int mca_coll_ucg_inter_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
@@ -204,7 +178,7 @@ int mca_coll_ucg_inter_alltoall_init(const void* sbuf, coll_ucg_count_t scount,
                                      coll_ucg_count_t rcount, struct ompi_datatype_t* rdtype,
                                      struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                      ompi_request_t** request, mca_coll_base_module_t* module) {
-    return persistent(
+    return coll_ucg_persistent(
         module, COLL_UCG_FN_alltoall_init,
         (coll_ucg_arguments_t){COLL_UCG_SENT, COLL_UCG_RECEIVED, .info = info, .request = request});
 }
@@ -233,9 +207,10 @@ int mca_coll_ucg_inter_ialltoallv(const void* sbuf, coll_ucg_counts_t scounts,
                                   void* rbuf, coll_ucg_counts_t rcounts, coll_ucg_displs_t rdispls,
                                   struct ompi_datatype_t* rdtype, struct ompi_communicator_t* comm,
                                   ompi_request_t** request, mca_coll_base_module_t* module) {
-    return nonblocking(
-        module, COLL_UCG_FN_ialltoallv,
-        (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS, .request = request});
+    return coll_ucg_nonblocking(
+        (mca_coll_ucg_module_t*)module, COLL_UCG_FN_ialltoallv,
+        (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS, .request = request},
+        NULL);
 }
 
 int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, coll_ucg_counts_t scounts,
@@ -244,9 +219,10 @@ int mca_coll_ucg_inter_alltoallv_init(const void* sbuf, coll_ucg_counts_t scount
                                       coll_ucg_displs_t rdispls, struct ompi_datatype_t* rdtype,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    return persistent(module, COLL_UCG_FN_alltoallv_init,
-                      (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS, COLL_UCG_RECEIVED_BLOCKS,
-                                             .info = info, .request = request});
+    return coll_ucg_persistent(module, COLL_UCG_FN_alltoallv_init,
+                               (coll_ucg_arguments_t){COLL_UCG_SENT_BLOCKS,
+                                                      COLL_UCG_RECEIVED_BLOCKS, .info = info,
+                                                      .request = request});
 }
 
 int mca_coll_ucg_inter_alltoallw(const void* sbuf, coll_ucg_counts_t scounts,
@@ -273,9 +249,10 @@ int mca_coll_ucg_inter_ialltoallw(const void* sbuf, coll_ucg_counts_t scounts,
                                   struct ompi_datatype_t* const* rdtypes,
                                   struct ompi_communicator_t* comm, ompi_request_t** request,
                                   mca_coll_base_module_t* module) {
-    return nonblocking(
-        module, COLL_UCG_FN_ialltoallw,
-        (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES, .request = request});
+    return coll_ucg_nonblocking(
+        (mca_coll_ucg_module_t*)module, COLL_UCG_FN_ialltoallw,
+        (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES, .request = request},
+        NULL);
 }
 
 int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, coll_ucg_counts_t scounts,
@@ -285,7 +262,7 @@ int mca_coll_ucg_inter_alltoallw_init(const void* sbuf, coll_ucg_counts_t scount
                                       struct ompi_datatype_t* const* rdtypes,
                                       struct ompi_communicator_t* comm, struct ompi_info_t* info,
                                       ompi_request_t** request, mca_coll_base_module_t* module) {
-    return persistent(module, COLL_UCG_FN_alltoallw_init,
-                      (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES,
-                                             .info = info, .request = request});
+    return coll_ucg_persistent(module, COLL_UCG_FN_alltoallw_init,
+                               (coll_ucg_arguments_t){COLL_UCG_SENT_TYPES, COLL_UCG_RECEIVED_TYPES,
+                                                      .info = info, .request = request});
 }
