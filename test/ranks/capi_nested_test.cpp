@@ -11,6 +11,8 @@
 #include "test/support/catch.hpp"
 #include "test/support/thread_ranks.hpp"
 #include "ucg/ucg.h"
+#include "ucg_coll/capi/awaited.hpp"
+#include "ucg_coll/capi/handles.hpp"
 
 namespace {
 
@@ -152,7 +154,65 @@ std::string nest(ThreadRank& me, Inner how, const Outer& outer, const char* slee
     return complaint;
 }
 
+/// Rank 0 waits for a sum whose operator is due. Returns what is wrong with the progress that it
+/// makes meanwhile.
+std::string progress_in_wait(Rank& rank, ucg_coll_h coll) {
+    constexpr int kTimes = 4; // The first time may only see that the operator is due.
+    ucg::capi::Group& group = *rank.outer->group;
+    ucg::engine::Execution& execution = coll->collective.run->execution;
+    const ucg::capi::Awaited awaited(group, execution);
+    const auto calls_operator = [&](const ucg::capi::Awaited* looked_at) {
+        bool called = false;
+        for (int time = 0; time < kTimes; ++time) {
+            called =
+                called || rank.context->progress(ucg::capi::Busy::skip, looked_at).called_operator;
+        }
+        return called;
+    };
+    if (calls_operator(&awaited)) {
+        return "a wait looks twice at what it waits for";
+    }
+    return calls_operator(nullptr) ? "" : "nobody looks at what an interrupted wait waits for";
+}
+
+std::string look_once(ThreadRank& me) {
+    Rank rank{me, Inner::blocking};
+    if (!rank.make("auto")) {
+        return "no groups";
+    }
+    std::vector<std::int64_t> in(1, me.rank);
+    std::vector<std::int64_t> out(1);
+    ucg_coll_params_t params = ucg::test::sum_of_ranks(in, out);
+    params.op = UCG_OP_USER;
+    params.reduce = add;
+    ucg_coll_h coll = nullptr;
+    ucg_status_t status = ucg_coll_init(rank.outer, &params, &coll);
+    std::string complaint;
+    if (status == UCG_OK && me.rank == 0) {
+        {
+            ucg::capi::Group& group = *rank.outer->group;
+            const ucg::capi::Group::Lock lock = group.lock();
+            group.start(coll->collective);
+            coll->collective.run->execution.keep_operator(true);
+        }
+        me.meeting->wait(); // The other rank has started and ended.
+        complaint = progress_in_wait(rank, coll);
+        status = ucg_coll_wait(coll);
+    } else if (status == UCG_OK) {
+        status = ucg_coll_start(coll) == UCG_INPROGRESS ? ucg_coll_wait(coll) : UCG_OK;
+        me.meeting->wait();
+    }
+    ucg_coll_free(coll);
+    rank.destroy();
+    return status == UCG_OK && out[0] == 1 ? complaint : "a wrong sum";
+}
+
 } // namespace
+
+TEST_CASE("capi: a wait that makes progress elsewhere leaves out what it has just looked at",
+          "[capi][shm]") {
+    CHECK(run_thread_ranks(2, look_once) == "");
+}
 
 TEST_CASE("capi: a call that another one interrupts goes on meanwhile", "[capi][shm]") {
     const unsigned ranks = GENERATE(2U, 3U);

@@ -34,9 +34,12 @@ void Awaited::list_group() {
     }
 }
 
-Progress Awaited::progress() {
+Progress Awaited::progress(const Awaited* looked_at) {
     Progress made;
     for (Awaited* awaited = innermost; awaited != nullptr; awaited = awaited->outer_) {
+        if (awaited == looked_at) {
+            continue;
+        }
         Group::Lock lock = awaited->group_.lock();
         const unsigned calls = awaited->group_.call_operator(awaited->execution_, lock);
         made.called_operator = made.called_operator || calls > 0;

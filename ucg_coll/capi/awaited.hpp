@@ -26,8 +26,9 @@ class Awaited {
     /// lock.
     static void list_groups();
     /// Makes progress on all that this thread waits for, and calls their operators where these are
-    /// due. The caller holds no lock.
-    static Progress progress();
+    /// due. `looked_at`, which may be null, is left out: its wait has just done both. The caller
+    /// holds no lock.
+    static Progress progress(const Awaited* looked_at);
 
   private:
     void list_group();

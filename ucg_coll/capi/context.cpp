@@ -1,6 +1,8 @@
 #include "ucg_coll/capi/context.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "ucg_coll/capi/awaited.hpp"
@@ -72,9 +74,9 @@ std::uint64_t Context::ring_bytes_for_group() {
 }
 
 /// Not inlined where collectives start, which it would make longer.
-Progress Context::progress(Busy busy) {
+Progress Context::progress(Busy busy, const Awaited* looked_at) {
     memory_.collect();
-    const Progress awaited = Awaited::progress();
+    const Progress awaited = Awaited::progress(looked_at);
     const Progress others = groups_.progress(busy);
     return {awaited.events + others.events, awaited.called_operator || others.called_operator};
 }

@@ -39,6 +39,8 @@
 
 namespace ucg::capi {
 
+class Awaited;
+
 class Context {
   public:
     Context(const ucg_context_params_t* params, Config config, LoadedProfile profile,
@@ -98,8 +100,9 @@ class Context {
     std::uint64_t ring_bytes_for_group();
 
     /// Makes progress on all that this thread waits for (Awaited), on all busy groups and on UCX,
-    /// and calls one operator that any thread may call, if one is due. The caller holds no lock.
-    Progress progress(Busy busy);
+    /// and calls one operator that any thread may call, if one is due. `looked_at`: a wait of this
+    /// thread that has just made progress on its own collective. The caller holds no lock.
+    Progress progress(Busy busy, const Awaited* looked_at = nullptr);
     /// Makes progress once in several calls, for a caller that looks after one collective: the
     /// peers that it waits for may wait for another group. It calls no callbacks: the caller may
     /// have a lock that they take. The caller holds no lock of the library's.

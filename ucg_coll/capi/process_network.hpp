@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/group_list.hpp"

@@ -181,9 +181,9 @@ class Wait {
 
     /// Makes progress on what this rank holds up elsewhere: collectives of other groups. A peer may
     /// have to wait for those, as for the host's communication, before it joins the collective that
-    /// we wait for.
+    /// we wait for, which is left out here: look() has just been there.
     unsigned progress_groups(Busy busy) {
-        const Progress made = context_.progress(busy);
+        const Progress made = context_.progress(busy, &awaited_);
         calls_operators_ = made.called_operator;
         return made.events + context_.completions().call_back();
     }
