@@ -110,6 +110,15 @@ double Link::both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const {
            std::max({longest_ns, all_ns / count, contended_ns});
 }
 
+bool Link::both_copy(std::uint64_t bytes) const {
+    return messages().copied_once(bytes) && messages().copied_by_both(bytes);
+}
+
+double Link::blocks_apart_ns(Rank count, std::uint64_t block_bytes) const {
+    return both_copy(block_bytes) ? both_copy_blocks_ns(count, block_bytes)
+                                  : (count - 1) * gap_ns(block_bytes);
+}
+
 double Link::root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root root) const {
     if (count == 1 || !is_across_hosts()) {
         return 0;
@@ -119,7 +128,7 @@ double Link::root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root r
     if (root == Root::sends) {
         return sends_before_ns(far, block_bytes);
     }
-    const double near_ns = near > 0 ? near * on_host().gap_ns(block_bytes) : 0;
+    const double near_ns = near > 0 ? on_host().blocks_apart_ns(near + 1, block_bytes) : 0;
     return std::max(receives_before_ns(far, block_bytes),
                     cost::kBeforeAtRoot *
                         (far * take_overhead_ns() + near_ns + copy_ns(block_bytes)));
@@ -129,10 +138,10 @@ double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root roo
     if (count == 1) {
         return copy_ns(block_bytes);
     }
-    const bool copied_once = messages().copied_once(block_bytes);
-    if (copied_once && messages().copied_by_both(block_bytes)) {
+    if (both_copy(block_bytes)) {
         return both_copy_blocks_ns(count, block_bytes);
     }
+    const bool copied_once = messages().copied_once(block_bytes);
     // The receiver makes a single copy: a root that scatters only sends an RTS, and one that
     // gathers goes through all blocks, one after the other.
     const bool sends_rts = copied_once && root == Root::sends;
@@ -144,6 +153,13 @@ double Link::root_blocks_once_ns(Rank count, std::uint64_t block_bytes, Root roo
                       : link.gap_ns(sends_rts ? 0 : block_bytes);
     };
     const double own_ns = not_hidden_ns(copy_ns(block_bytes), block_bytes);
+    const Rank on_same_host = std::min(levels_.ranks_on_host(), count) - 1;
+    if (is_across_hosts() && on_same_host > 0 && on_host().both_copy(block_bytes)) {
+        const Rank far = count - 1 - on_same_host;
+        return own_ns + std::max(message_ns(block_bytes) + std::max(far - 1, 0) * each_ns(*this),
+                                 on_host().both_copy_blocks_ns(on_same_host + 1, block_bytes) +
+                                     far * take_overhead_ns());
+    }
     const double all_ns = to_all_ns(count - 2, count, each_ns);
     if (root == Root::sends) {
         const double taken_ns =

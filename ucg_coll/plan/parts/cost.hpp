@@ -350,6 +350,11 @@ class Link {
     /// Returns what the root has to do for those before in a row.
     double root_blocks_before_ns(Rank count, std::uint64_t block_bytes, Root root) const;
     double both_copy_blocks_ns(Rank count, std::uint64_t block_bytes) const;
+    /// Returns whether both ends copy a message.
+    bool both_copy(std::uint64_t bytes) const;
+    /// Returns by how much later than the one before the next linear gather of blocks from `count`
+    /// ranks is done.
+    double blocks_apart_ns(Rank count, std::uint64_t block_bytes) const;
 
     const cost::Profile& profile_;
     MessageTimes times_;
