@@ -21,7 +21,7 @@ constexpr auto kSilence = std::chrono::milliseconds(100);
 /// The first member, which has made the segment.
 class Bootstrap::Giver {
   public:
-    Giver(const Door& door, const Segment& segment, std::span<const HeapWish> members,
+    Giver(const Door& door, const SharedSegment& segment, std::span<const HeapWish> members,
           Clock::time_point deadline)
         : door_(door), segment_(segment), deadline_(deadline) {
         for (const HeapWish& member : members.subspan(1)) {
@@ -152,7 +152,7 @@ class Bootstrap::Giver {
     }
 
     const Door& door_;
-    const Segment& segment_;
+    const SharedSegment& segment_;
     Clock::time_point deadline_;
     std::map<Token, Token> members_; ///< Keys of the other members, by tokens.
     std::map<Token, Token> missing_; ///< Those that have not got the segment, as far as is known.
@@ -328,7 +328,7 @@ Status Bootstrap::begin() {
         taker_ = std::make_unique<Taker>(door_, members_[0], deadline_);
         return {};
     }
-    Result<std::unique_ptr<Segment>> made = Segment::create(layout_.bytes());
+    Result<std::unique_ptr<SharedSegment>> made = SharedSegment::create(layout_.bytes());
     if (!made.ok()) {
         return made.status();
     }
@@ -357,8 +357,9 @@ std::optional<Bootstrap::Segments> Bootstrap::take(Clock::time_point until) {
     if (!ended->ok()) {
         return ended->status();
     }
-    return map_once(members_[0].token, layout_.bytes(),
-                    [&] { return Segment::join(std::move((*ended)->file), layout_.bytes()); });
+    return map_once(members_[0].token, layout_.bytes(), [&] {
+        return SharedSegment::join(std::move((*ended)->file), layout_.bytes());
+    });
 }
 
 } // namespace ucg::shm

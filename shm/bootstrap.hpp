@@ -60,7 +60,7 @@ class CommonLayout {
 class Bootstrap {
   public:
     using Clock = std::chrono::steady_clock;
-    using Segments = Result<std::shared_ptr<Segment>>;
+    using Segments = Result<std::shared_ptr<SharedSegment>>;
 
     /// `self` is the own index in `members`; these and the door must outlive the bootstrap.
     Bootstrap(const Door& door, std::span<const HeapWish> members, std::size_t self,
@@ -88,9 +88,9 @@ class Bootstrap {
     std::size_t self_;
     CommonLayout layout_;
     Clock::time_point deadline_;
-    std::shared_ptr<Segment> segment_; ///< The giver's; null for others.
-    std::unique_ptr<Giver> giver_;     ///< Once begun, the first member has this one,
-    std::unique_ptr<Taker> taker_;     ///< any other member this one.
+    std::shared_ptr<SharedSegment> segment_; ///< The giver's; null for others.
+    std::unique_ptr<Giver> giver_;           ///< Once begun, the first member has this one,
+    std::unique_ptr<Taker> taker_;           ///< any other member this one.
 };
 
 } // namespace ucg::shm

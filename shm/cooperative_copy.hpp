@@ -42,7 +42,7 @@ inline std::uint64_t piece_units(std::uint64_t units_left, Share share) {
 /// Receivers take pieces from the message's start, senders from its end: where messages of one
 /// length follow one another, each piece is mostly copied by the same processor, whose cache has
 /// it.
-enum class End : std::uint8_t { receiver, sender };
+enum class CopyEnd : std::uint8_t { receiver, sender };
 
 /// By what a message is known at both of its ends.
 struct MessageName {
@@ -51,10 +51,10 @@ struct MessageName {
 };
 
 /// The words by which two ranks agree on who copies which piece, for one message at a time of one
-/// direction. `sequence` is the sequence number of the message's RTS in its ring.
+/// direction. `sequence` is the fragment number of the message's RTS in its ring.
 class alignas(2 * kCacheLine) CooperativeCopy {
   public:
-    /// Sequence numbers are told apart modulo this.
+    /// Fragment numbers are told apart modulo this.
     static constexpr std::uint64_t kSequences = 1 << 15;
 
     // For the receiver.
@@ -104,7 +104,7 @@ class alignas(2 * kCacheLine) CooperativeCopy {
 
     /// Claims the next piece of message `sequence` for the caller to copy and returns it; none when
     /// the message is not open, another one is, or all is claimed.
-    std::optional<Piece> claim(End end, std::uint64_t sequence, const MessageName& name,
+    std::optional<Piece> claim(CopyEnd end, std::uint64_t sequence, const MessageName& name,
                                Share share = Share::half) {
         const std::uint64_t message_bytes = name.bytes;
         const std::uint64_t units = (message_bytes + kPieceUnit - 1) / kPieceUnit;
@@ -117,10 +117,10 @@ class alignas(2 * kCacheLine) CooperativeCopy {
                 return std::nullopt;
             }
             const std::uint64_t more = piece_units(units - front - back, share);
-            const std::uint64_t claim = end == End::receiver ? more : more << kCountBits;
+            const std::uint64_t claim = end == CopyEnd::receiver ? more : more << kCountBits;
             if (claims_.compare_exchange_weak(claims, claims + claim, std::memory_order_acq_rel,
                                               std::memory_order_acquire)) {
-                const std::uint64_t first = end == End::receiver ? front : units - back - more;
+                const std::uint64_t first = end == CopyEnd::receiver ? front : units - back - more;
                 const std::uint64_t offset = first * kPieceUnit;
                 return Piece{offset, std::min(more * kPieceUnit, message_bytes - offset)};
             }
@@ -149,7 +149,7 @@ class alignas(2 * kCacheLine) CooperativeCopy {
     static_assert(kSequences == std::uint64_t{1} << (63 - 2 * kCountBits));
     static constexpr std::uint64_t kFailed = std::uint64_t{1} << 63;
 
-    /// Returns `claims_` of a message of which nothing is claimed: the sequence number modulo
+    /// Returns `claims_` of a message of which nothing is claimed: the fragment number modulo
     /// kSequences, and a bit that tells it from zeros. The remainder is enough, since the receiver
     /// closes each message that it opened before the sender learns that it is over, and a sender
     /// between its load and its swap has sent no more RTS than the ring has slots.

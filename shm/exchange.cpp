@@ -31,7 +31,7 @@ std::size_t calls_at_a_time(std::size_t peers) {
 } // namespace
 
 /// A peer whose segment is missed.
-struct Exchange::Wanted {
+struct DescriptorExchange::Wanted {
     HeapAddress address;
     Clock::time_point since;      // When it was missed first.
     Clock::time_point not_before; // When it may be called again.
@@ -43,24 +43,24 @@ struct Exchange::Wanted {
 
 /// A connection that was accepted. Its letter may have come and not be answered yet, while too many
 /// descriptors are in flight.
-struct Exchange::Caller {
+struct DescriptorExchange::Caller {
     Descriptor socket;
     Letter letter;
     bool ready = true; // The socket has news, as at first: a caller greets at once.
 };
 
-Exchange::Exchange(Heap& heap) : heap_(heap) {}
+DescriptorExchange::DescriptorExchange(Heap& heap) : heap_(heap) {}
 
-Exchange::~Exchange() = default;
+DescriptorExchange::~DescriptorExchange() = default;
 
-Exchange::Wanted* Exchange::find(const Token& token) {
+DescriptorExchange::Wanted* DescriptorExchange::find(const Token& token) {
     const auto found = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& peer) {
         return peer.address.token == token;
     });
     return found == wanted_.end() ? nullptr : &*found;
 }
 
-void Exchange::want(std::span<const HeapAddress> peers) {
+void DescriptorExchange::want(std::span<const HeapAddress> peers) {
     const std::size_t calls_max = calls_at_a_time(peers.size());
     calls_max_ = wanted_.empty() ? calls_max : std::min(calls_max_, calls_max);
     for (const HeapAddress& peer : peers) {
@@ -73,7 +73,7 @@ void Exchange::want(std::span<const HeapAddress> peers) {
     }
 }
 
-void Exchange::forget(std::span<const HeapAddress> peers) {
+void DescriptorExchange::forget(std::span<const HeapAddress> peers) {
     for (const HeapAddress& peer : peers) {
         if (Wanted* const known = find(peer.token)) {
             --known->wanters;
@@ -82,7 +82,7 @@ void Exchange::forget(std::span<const HeapAddress> peers) {
     drop_finished();
 }
 
-Status Exchange::failure_of(std::span<const HeapAddress> peers) const {
+Status DescriptorExchange::failure_of(std::span<const HeapAddress> peers) const {
     Status cause;
     for (const Wanted& wanted : wanted_) {
         const bool asked = std::any_of(peers.begin(), peers.end(), [&](const HeapAddress& peer) {
@@ -99,7 +99,7 @@ Status Exchange::failure_of(std::span<const HeapAddress> peers) const {
 }
 
 /// Fails if the program has closed the own descriptors, which are needed to attach to any new peer.
-Status Exchange::own_descriptors() const {
+Status DescriptorExchange::own_descriptors() const {
     if (heap_.door_.get() < 0 || heap_.segment_->descriptor() < 0) {
         return Status(Code::io_error,
                       "shared memory: the program has closed descriptors that it did not open "
@@ -109,7 +109,7 @@ Status Exchange::own_descriptors() const {
     return {};
 }
 
-Status Exchange::step(Clock::time_point until) {
+Status DescriptorExchange::step(Clock::time_point until) {
     const std::size_t failures = failures_;
     Status status = own_descriptors();
     if (status.ok()) {
@@ -130,28 +130,28 @@ Status Exchange::step(Clock::time_point until) {
 }
 
 /// Returns whether this process, and not the peer, is to call, or is to call as well by now.
-bool Exchange::my_turn(const Wanted& peer) const {
+bool DescriptorExchange::my_turn(const Wanted& peer) const {
     return heap_.address_.token < peer.address.token || Clock::now() - peer.since >= kSecondCall;
 }
 
-bool Exchange::may_call(const Wanted& peer) const {
+bool DescriptorExchange::may_call(const Wanted& peer) const {
     return !peer.socket.valid() && peer.failure.ok();
 }
 
-void Exchange::give_up(Wanted& peer, Status failure) {
+void DescriptorExchange::give_up(Wanted& peer, Status failure) {
     peer.failure = std::move(failure);
     peer.socket.reset();
     ++failures_;
 }
 
 /// Returns how many peers were called and have not answered yet.
-std::size_t Exchange::calls() const {
+std::size_t DescriptorExchange::calls() const {
     return static_cast<std::size_t>(std::count_if(
         wanted_.begin(), wanted_.end(), [](const Wanted& peer) { return peer.socket.valid(); }));
 }
 
 /// Calls peers that are missed. Fails if there are no descriptors left.
-Status Exchange::call_missing() {
+Status DescriptorExchange::call_missing() {
     std::size_t room = calls_max_ - std::min(calls(), calls_max_);
     for (std::size_t i = 0; i < wanted_.size() && room > 0; ++i) {
         Wanted& peer = wanted_[i];
@@ -165,7 +165,7 @@ Status Exchange::call_missing() {
     return {};
 }
 
-Status Exchange::call(Wanted& peer) {
+Status DescriptorExchange::call(Wanted& peer) {
     peer.not_before = Clock::now() + kDoorPause;
     Descriptor socket = new_socket();
     if (!socket.valid()) {
@@ -186,7 +186,7 @@ Status Exchange::call(Wanted& peer) {
     return {};
 }
 
-Sent Exchange::greet(int socket, const Token& key) const {
+Sent DescriptorExchange::greet(int socket, const Token& key) const {
     Greeting greeting;
     greeting.to = key;
     greeting.from = heap_.address_;
@@ -195,7 +195,8 @@ Sent Exchange::greet(int socket, const Token& key) const {
 
 /// Returns when something is to be tried again of which no socket tells; `until` if nothing is
 /// before.
-Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point until) const {
+DescriptorExchange::Clock::time_point
+DescriptorExchange::next_attempt(Clock::time_point until) const {
     const auto unanswered = [](const Caller& caller) {
         return caller.letter.kind != Letter::Kind::nothing_yet;
     };
@@ -213,7 +214,7 @@ Exchange::Clock::time_point Exchange::next_attempt(Clock::time_point until) cons
 
 /// Sleeps until a socket has news, or it is time to try something again. Notes which sockets have
 /// news: to ask all of them would take a system call for each.
-void Exchange::wait(Clock::time_point until) {
+void DescriptorExchange::wait(Clock::time_point until) {
     std::vector<pollfd> sockets;
     std::vector<bool*> notes;
     const auto watch = [&](int socket, bool& ready) {
@@ -242,7 +243,7 @@ void Exchange::wait(Clock::time_point until) {
     }
 }
 
-Status Exchange::accept_callers() {
+Status DescriptorExchange::accept_callers() {
     while (callers_.size() < kCallersMax) {
         Descriptor caller = next_caller(heap_.door_.get());
         if (!caller.valid()) {
@@ -256,7 +257,7 @@ Status Exchange::accept_callers() {
     return {};
 }
 
-Status Exchange::hear_callers() {
+Status DescriptorExchange::hear_callers() {
     for (Caller& caller : callers_) {
         if (Status status = hear(caller); !status.ok()) {
             return status;
@@ -267,7 +268,7 @@ Status Exchange::hear_callers() {
 
 /// Answers a caller and then maps its segment, in this order: a caller to whom the answer could not
 /// be delivered may have to be answered again.
-Status Exchange::hear(Caller& caller) {
+Status DescriptorExchange::hear(Caller& caller) {
     if (caller.letter.kind == Letter::Kind::nothing_yet && caller.ready) {
         caller.letter = Letter::receive(caller.socket.get());
     }
@@ -295,7 +296,7 @@ Status Exchange::hear(Caller& caller) {
     return {};
 }
 
-void Exchange::hear_answers() {
+void DescriptorExchange::hear_answers() {
     for (Wanted& peer : wanted_) {
         if (peer.socket.valid() && peer.ready) {
             if (Status status = hear_answer(peer); !status.ok()) {
@@ -305,7 +306,7 @@ void Exchange::hear_answers() {
     }
 }
 
-Status Exchange::hear_answer(Wanted& peer) {
+Status DescriptorExchange::hear_answer(Wanted& peer) {
     Letter letter = Letter::receive(peer.socket.get());
     switch (letter.kind) {
     case Letter::Kind::nothing_yet: return {};
@@ -321,13 +322,13 @@ Status Exchange::hear_answer(Wanted& peer) {
 }
 
 /// Maps what the letter brought, unless the other connection of the pair was faster.
-Status Exchange::take(Letter& letter) {
+Status DescriptorExchange::take(Letter& letter) {
     const HeapAddress& from = letter.greeting.from;
     if (heap_.attached(from.token)) {
         return {};
     }
     auto mapping = map_once(from.segment, from.capacity_bytes, [&] {
-        return Segment::adopt(std::move(letter.file), from.capacity_bytes, from.lease_bytes);
+        return SharedSegment::adopt(std::move(letter.file), from.capacity_bytes, from.lease_bytes);
     });
     if (!mapping) {
         return mapping.status();
@@ -338,7 +339,7 @@ Status Exchange::take(Letter& letter) {
 
 /// Forgets peers that are not missed any more. If none is, hangs up on all callers: they call
 /// again, and wait at the door until this process attaches next.
-void Exchange::drop_finished() {
+void DescriptorExchange::drop_finished() {
     std::erase_if(wanted_, [&](const Wanted& peer) {
         return peer.wanters == 0 || heap_.attached(peer.address.token);
     });

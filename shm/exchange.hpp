@@ -30,14 +30,14 @@ class Heap;
 /// so few calls are made at a time, and what cannot be sent is sent later.
 ///
 /// Not thread-safe.
-class Exchange {
+class DescriptorExchange {
   public:
     using Clock = std::chrono::steady_clock;
 
-    explicit Exchange(Heap& heap);
-    ~Exchange();
-    Exchange(const Exchange&) = delete;
-    Exchange& operator=(const Exchange&) = delete;
+    explicit DescriptorExchange(Heap& heap);
+    ~DescriptorExchange();
+    DescriptorExchange(const DescriptorExchange&) = delete;
+    DescriptorExchange& operator=(const DescriptorExchange&) = delete;
 
     /// From now on these peers are missed, in this order, except those that are attached.
     void want(std::span<const HeapAddress> peers);

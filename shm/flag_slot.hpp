@@ -12,8 +12,9 @@
 // written only when every peer has said that it looks at no share with a number below
 // t - depth + 1; memory of zeros is empty flag slots.
 //
-// A collective that uses the flag slots has a sequence number for that (FlagSlotSequence in
-// transport.hpp), which all ranks count alike. Its share lies in slot `sequence % depth`.
+// A collective that uses the flag slots has a flag-slot sequence number (FlagSlotSequence in
+// transport.hpp), which all ranks count alike; sequence numbers below are these. Its share lies in
+// slot `sequence % depth`.
 #pragma once
 
 #include <algorithm>

@@ -81,12 +81,12 @@ Result<std::uint64_t> allowed_capacity(const HeapOptions& options) {
 }
 
 /// Makes a segment; halves the capacity until the address space (RLIMIT_AS) has room for it.
-Result<std::unique_ptr<Segment>> largest_segment(std::uint64_t capacity) {
-    auto segment = Segment::create(capacity);
+Result<std::unique_ptr<SharedSegment>> largest_segment(std::uint64_t capacity) {
+    auto segment = SharedSegment::create(capacity);
     while (!segment.ok() && segment.status().code() == Code::out_of_memory &&
            capacity / 2 >= kCapacityMin) {
         capacity = round_up(capacity / 2, page_bytes());
-        segment = Segment::create(capacity);
+        segment = SharedSegment::create(capacity);
     }
     return segment;
 }
@@ -140,7 +140,7 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
     if (!capacity.ok()) {
         return capacity.status();
     }
-    std::unique_ptr<Segment> segment = Segment::of_process();
+    std::unique_ptr<SharedSegment> segment = SharedSegment::of_process();
     if (segment == nullptr) {
         auto made = largest_segment(*capacity);
         if (!made) {
@@ -163,7 +163,7 @@ Result<std::unique_ptr<Heap>> Heap::create(const HeapOptions& options, Door door
 
 Result<HeapWish> Heap::wish(const HeapOptions& options, const Door& door) {
     HeapWish wish = {door.token(), door.key(), 0, file_bytes_max()};
-    if (!Segment::process_has_one()) {
+    if (!SharedSegment::process_has_one()) {
         const Result<std::uint64_t> capacity = allowed_capacity(options);
         if (!capacity.ok()) {
             return capacity.status();
@@ -173,13 +173,13 @@ Result<HeapWish> Heap::wish(const HeapOptions& options, const Door& door) {
     return wish;
 }
 
-Heap::Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessees,
+Heap::Heap(std::shared_ptr<SharedSegment> segment, const Parts& parts, unsigned lessees,
            const Token& segment_token, Door door)
     : segment_(std::move(segment)), parts_(parts), capacity_bytes_(part(Where::part).bytes),
       lessees_(lessees), door_(std::move(door)), address_{door_.token(), door_.key(), segment_token,
                                                           segment_->bytes(), segment_->own_bytes()},
       free_{Ranges(parts[0].bytes), Ranges(parts[1].bytes), Ranges(parts[2].bytes)},
-      exchange_(std::make_unique<Exchange>(*this)) {
+      exchange_(std::make_unique<DescriptorExchange>(*this)) {
     kept_.reserve(kKeptMax);
 }
 
@@ -224,7 +224,7 @@ Heap::~Heap() {
     if ((!retired_.empty() || lost_bytes > 0) && serves_malloc()) {
         // The preloaded segment would serve the next heap of the process, at the same places. It is
         // never given back, so that heap gets another one.
-        static_cast<void>(new (std::nothrow) std::shared_ptr<Segment>(segment_));
+        static_cast<void>(new (std::nothrow) std::shared_ptr<SharedSegment>(segment_));
     }
     UCG_ASSERT(bytes_in_free() + lost_bytes == part_bytes());
     let_go([this] {

@@ -25,7 +25,7 @@
 
 namespace ucg::shm {
 
-class Exchange;
+class DescriptorExchange;
 class Heap;
 
 /// Memory leased from a heap: zeroed, page-aligned, returned on destruction. All of it is backed by
@@ -223,7 +223,7 @@ class Heap {
 
   private:
     friend class Lease;
-    friend class Exchange;
+    friend class DescriptorExchange;
     friend class HeapAttach;
     friend class HeapJoin;
 
@@ -236,7 +236,7 @@ class Heap {
     /// The mapping in which a peer's heap lies. Other peers, and heaps of this process, may share
     /// it.
     struct Peer {
-        std::shared_ptr<Segment> mapping;
+        std::shared_ptr<SharedSegment> mapping;
     };
 
     /// Memory that peers may still read.
@@ -261,7 +261,7 @@ class Heap {
     enum class Where : std::uint8_t { close, near, part };
     using Parts = std::array<Part, 3>; ///< By Where.
 
-    Heap(std::shared_ptr<Segment> segment, const Parts& parts, unsigned lessees,
+    Heap(std::shared_ptr<SharedSegment> segment, const Parts& parts, unsigned lessees,
          const Token& segment_token, Door door);
     Ranges& free_in(Where where) { return free_[static_cast<std::size_t>(where)]; }
     const Part& part(Where where) const { return parts_[static_cast<std::size_t>(where)]; }
@@ -285,10 +285,10 @@ class Heap {
     void drop_kept();
     void collect_retired();
     bool attached(const Token& token) const { return base_of(token) != nullptr; }
-    void add_peer(const Token& token, std::shared_ptr<Segment> mapping);
+    void add_peer(const Token& token, std::shared_ptr<SharedSegment> mapping);
     void unmap_ended();
 
-    std::shared_ptr<Segment> segment_;
+    std::shared_ptr<SharedSegment> segment_;
     Parts parts_;
     std::uint64_t capacity_bytes_;
     unsigned lessees_;
@@ -309,10 +309,10 @@ class Heap {
     std::atomic<std::size_t> retired_count_ = 0;  ///< Size of retired_.
     /// Bytes of leases that stay taken, since there was no memory to keep them in retired_.
     std::atomic<std::uint64_t> lost_bytes_ = 0;
-    std::atomic<unsigned> retiring_ = 0; ///< Threads in retire().
-    std::mutex attach_mutex_;            ///< Guards the exchange and the door.
-    std::unique_ptr<Exchange> exchange_; ///< Serves the peers of all attachments.
-    std::mutex sleeper_mutex_;           ///< Guards the making of the two below.
+    std::atomic<unsigned> retiring_ = 0;           ///< Threads in retire().
+    std::mutex attach_mutex_;                      ///< Guards the exchange and the door.
+    std::unique_ptr<DescriptorExchange> exchange_; ///< Serves the peers of all attachments.
+    std::mutex sleeper_mutex_;                     ///< Guards the making of the two below.
     Lease bell_;
     std::unique_ptr<Sleeper> sleeper_;
 };
@@ -333,7 +333,7 @@ class HeapJoin {
     std::optional<Result<std::unique_ptr<Heap>>> step(Clock::time_point until);
 
   private:
-    std::unique_ptr<Heap> make(std::shared_ptr<Segment> segment);
+    std::unique_ptr<Heap> make(std::shared_ptr<SharedSegment> segment);
 
     HeapOptions options_;
     Door door_;

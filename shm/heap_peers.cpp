@@ -16,7 +16,7 @@ HeapJoin::HeapJoin(const HeapOptions& options, Door door, std::vector<HeapWish> 
       bootstrap_(door_, members_, self, deadline) {}
 
 std::optional<Result<std::unique_ptr<Heap>>> HeapJoin::step(Clock::time_point until) {
-    std::optional<Result<std::shared_ptr<Segment>>> met = bootstrap_.step(until);
+    std::optional<Result<std::shared_ptr<SharedSegment>>> met = bootstrap_.step(until);
     if (!met) {
         return std::nullopt;
     }
@@ -26,7 +26,7 @@ std::optional<Result<std::unique_ptr<Heap>>> HeapJoin::step(Clock::time_point un
     return make(std::move(**met));
 }
 
-std::unique_ptr<Heap> HeapJoin::make(std::shared_ptr<Segment> segment) {
+std::unique_ptr<Heap> HeapJoin::make(std::shared_ptr<SharedSegment> segment) {
     const CommonLayout layout(members_);
     const Heap::Part part = {layout.part(self_), layout.part_bytes(self_)};
     const Heap::Parts parts = {Heap::Part{layout.close(self_), layout.close_bytes()},
@@ -137,7 +137,7 @@ void Heap::withdraw() {
     door_.shut();
 }
 
-void Heap::add_peer(const Token& token, std::shared_ptr<Segment> mapping) {
+void Heap::add_peer(const Token& token, std::shared_ptr<SharedSegment> mapping) {
     const std::lock_guard lock(mutex_);
     peers_.emplace(token, std::make_shared<const Peer>(Peer{std::move(mapping)}));
 }

@@ -11,7 +11,7 @@ namespace {
 struct Mappings {
     std::mutex mutex;
     pid_t process = ::getpid();
-    std::map<Token, std::weak_ptr<Segment>> by_token;
+    std::map<Token, std::weak_ptr<SharedSegment>> by_token;
 };
 
 /// Returns the mappings of this process. Never destroyed: a heap may end after the statics of the
@@ -31,29 +31,29 @@ void forget_ended(Mappings& all) {
 
 } // namespace
 
-void note_mapping(const Token& token, const std::shared_ptr<Segment>& segment) {
+void note_mapping(const Token& token, const std::shared_ptr<SharedSegment>& segment) {
     Mappings& all = mappings();
     const std::lock_guard lock(all.mutex);
     forget_ended(all);
     all.by_token[token] = segment;
 }
 
-Result<std::shared_ptr<Segment>> map_once(const Token& token, std::uint64_t bytes,
-                                          const MakeSegment& make) {
+Result<std::shared_ptr<SharedSegment>> map_once(const Token& token, std::uint64_t bytes,
+                                                const MakeSegment& make) {
     Mappings& all = mappings();
     const std::lock_guard lock(all.mutex);
     forget_ended(all);
     if (const auto found = all.by_token.find(token); found != all.by_token.end()) {
-        std::shared_ptr<Segment> segment = found->second.lock();
+        std::shared_ptr<SharedSegment> segment = found->second.lock();
         if (segment != nullptr && segment->bytes() == bytes) {
             return segment;
         }
     }
-    Result<std::unique_ptr<Segment>> made = make();
+    Result<std::unique_ptr<SharedSegment>> made = make();
     if (!made.ok()) {
         return made.status();
     }
-    std::shared_ptr<Segment> segment = std::move(*made);
+    std::shared_ptr<SharedSegment> segment = std::move(*made);
     all.by_token[token] = segment;
     return segment;
 }

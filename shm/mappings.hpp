@@ -12,14 +12,14 @@
 namespace ucg::shm {
 
 /// Says that this process has made the segment with that token.
-void note_mapping(const Token& token, const std::shared_ptr<Segment>& segment);
+void note_mapping(const Token& token, const std::shared_ptr<SharedSegment>& segment);
 
-using MakeSegment = std::function<Result<std::unique_ptr<Segment>>()>;
+using MakeSegment = std::function<Result<std::unique_ptr<SharedSegment>>()>;
 
 /// Returns the mapping of the segment with that token, which has so many bytes: the one that there
 /// is, or the one that `make` makes.
-Result<std::shared_ptr<Segment>> map_once(const Token& token, std::uint64_t bytes,
-                                          const MakeSegment& make);
+Result<std::shared_ptr<SharedSegment>> map_once(const Token& token, std::uint64_t bytes,
+                                                const MakeSegment& make);
 
 /// Calls `release`, which lets go of mappings, under a lock: the one that lets go of a mapping last
 /// ends it after all the others' last use.

@@ -152,7 +152,7 @@ class RingSender {
     /// Sends the RTS of a message that stays at `data` until taken() of the mark that this returns.
     /// REQUIRES: !full(), !all_marked(), and `data` lies in a segment or receiver_reads().
     std::uint64_t send_rts(std::uint64_t tag, const RemoteBytes& data, std::uint64_t message_bytes,
-                           const Help& help) {
+                           const CopyOffer& help) {
         const Elsewhere elsewhere = {data, marks_.take(sent_ + 1)};
         RingSlot& slot = slots_[sent_ & (shape_.depth - 1)];
         std::memcpy(slot.payload.data(), &elsewhere, sizeof(elsewhere));
@@ -170,7 +170,7 @@ class RingSender {
     /// Returns the words for copying cooperatively the first message that awaits its FIN.
     CooperativeCopy& cooperative() { return *cooperative_; }
 
-    /// Returns the sequence number of the RTS of the message with that mark.
+    /// Returns the fragment number of the RTS of the message with that mark.
     std::uint64_t sequence(std::uint64_t mark) const { return marks_.sequence(mark); }
 
     /// Returns whether the receiver has read the message with that mark, whose FIN has come then;
@@ -316,7 +316,7 @@ class RingReceiver {
     /// Return tag and length of the message whose fragment or RTS is next. REQUIRES: ready().
     std::uint64_t tag() const { return head().tag; }
     std::uint64_t message_bytes() const { return head().bytes & ~kMessageFlags; }
-    /// Returns the sequence number of the next fragment or RTS, whether or not that is there.
+    /// Returns the fragment number of the next fragment or RTS, whether or not that is there.
     std::uint64_t sequence() const { return received_ + 1; }
 
     /// Returns where the message is, if an RTS is at the head; none if the message comes by the
@@ -330,7 +330,7 @@ class RingReceiver {
 
     /// Returns what the sender of the message at the head offers. REQUIRES: elsewhere() has a
     /// value.
-    Help help() const {
+    CopyOffer help() const {
         return {(head().bytes & kSenderHelps) != 0, (head().bytes & kSenderWrites) != 0};
     }
 

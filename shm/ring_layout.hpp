@@ -20,7 +20,7 @@ namespace ucg::shm {
 inline constexpr std::uint64_t kInlineBytes = 40;
 
 /// What a sender offers in an RTS: to copy a part of the message itself.
-struct Help {
+struct CopyOffer {
     bool mapped = false;   ///< It copies into the receiver's segment.
     bool anywhere = false; ///< It copies into any memory of the receiver's process.
 
@@ -28,7 +28,7 @@ struct Help {
     bool reaches(const RemoteBytes& target) const { return target.place != 0 ? mapped : anywhere; }
 };
 
-/// A fragment of a message, or an RTS. One line carries payload and sequence number together: a
+/// A fragment of a message, or an RTS. One line carries payload and fragment number together: a
 /// short message costs one transfer between caches.
 struct alignas(kCacheLine) RingSlot {
     std::atomic<std::uint64_t> sequence; ///< n + 1 once the n-th fragment of the ring is there.
@@ -52,7 +52,7 @@ static_assert(sizeof(RingSlot) == kCacheLine);
 /// The slot is the RTS of a message that stays in the sender's memory, where the receiver reads it.
 inline constexpr std::uint64_t kElsewhere = std::uint64_t{1} << 63;
 /// In an RTS: the sender copies a part if the receiver lets it, to the receiver's segment, or to
-/// its private memory as well (Help).
+/// its private memory as well (CopyOffer).
 inline constexpr std::uint64_t kSenderHelps = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kSenderWrites = std::uint64_t{1} << 61;
 /// How a message is cut into fragments where memory is too short for the usual buffers: into
@@ -91,7 +91,7 @@ struct alignas(2 * kCacheLine) RingFin {
     /// With kTakenSlowly: the kernel's copies out of the owner's memory are slow (PullSpeed).
     static constexpr std::uint64_t kTakenSlowly = std::uint64_t{1} << 63;
 
-    /// Messages whose RTS has this or a lower sequence number were read, except those remembered.
+    /// Messages whose RTS has this or a lower fragment number were read, except those remembered.
     std::atomic<std::uint64_t> taken;
     /// A bit for each mark: its message is remembered, to be read later.
     std::array<std::atomic<std::uint64_t>, kMarks / kMarkBits> remembered;

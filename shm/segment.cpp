@@ -97,7 +97,7 @@ Status back_pages(std::byte* data, std::uint64_t bytes) {
     return {};
 }
 
-Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
+Result<std::unique_ptr<SharedSegment>> SharedSegment::create(std::uint64_t bytes) {
     const char* step = nullptr;
     Descriptor file(ucg_shm_sealed_file(bytes, &step));
     if (!file.valid()) {
@@ -106,8 +106,8 @@ Result<std::unique_ptr<Segment>> Segment::create(std::uint64_t bytes) {
     return map(std::move(file), bytes, bytes);
 }
 
-Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t bytes,
-                                                std::uint64_t lease_bytes) {
+Result<std::unique_ptr<SharedSegment>> SharedSegment::adopt(Descriptor file, std::uint64_t bytes,
+                                                            std::uint64_t lease_bytes) {
     auto segment = map_sealed(std::move(file), bytes, lease_bytes);
     if (segment) {
         (*segment)
@@ -119,12 +119,12 @@ Result<std::unique_ptr<Segment>> Segment::adopt(Descriptor file, std::uint64_t b
     return segment;
 }
 
-Result<std::unique_ptr<Segment>> Segment::join(Descriptor file, std::uint64_t bytes) {
+Result<std::unique_ptr<SharedSegment>> SharedSegment::join(Descriptor file, std::uint64_t bytes) {
     return map_sealed(std::move(file), bytes, bytes);
 }
 
-Result<std::unique_ptr<Segment>> Segment::map_sealed(Descriptor file, std::uint64_t bytes,
-                                                     std::uint64_t lease_bytes) {
+Result<std::unique_ptr<SharedSegment>>
+SharedSegment::map_sealed(Descriptor file, std::uint64_t bytes, std::uint64_t lease_bytes) {
     struct stat info = {};
     if (::fstat(file.get(), &info) != 0) {
         return system_failure("fstat");
@@ -138,26 +138,26 @@ Result<std::unique_ptr<Segment>> Segment::map_sealed(Descriptor file, std::uint6
     return map(std::move(file), bytes, lease_bytes);
 }
 
-bool Segment::process_has_one() {
+bool SharedSegment::process_has_one() {
     return ucg_heap_can_claim_1 != nullptr && ucg_heap_claim_1 != nullptr &&
            ucg_heap_release_1 != nullptr && gives(ucg_heap_can_claim_1());
 }
 
-std::unique_ptr<Segment> Segment::of_process() {
+std::unique_ptr<SharedSegment> SharedSegment::of_process() {
     ucg_heap_segment claimed = {};
     if (!process_has_one() || !gives(ucg_heap_claim_1(&claimed))) {
         return nullptr;
     }
-    std::unique_ptr<Segment> segment(new Segment(Descriptor::borrowed(claimed.descriptor),
-                                                 static_cast<std::byte*>(claimed.base),
-                                                 claimed.bytes));
+    std::unique_ptr<SharedSegment> segment(
+        new SharedSegment(Descriptor::borrowed(claimed.descriptor),
+                          static_cast<std::byte*>(claimed.base), claimed.bytes));
     segment->own_bytes_ = claimed.lease_bytes;
     segment->of_process_ = true;
     return segment;
 }
 
-Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t bytes,
-                                              std::uint64_t lease_bytes) {
+Result<std::unique_ptr<SharedSegment>> SharedSegment::map(Descriptor file, std::uint64_t bytes,
+                                                          std::uint64_t lease_bytes) {
     const std::uint64_t alignment = lease_bytes < bytes ? UCG_SHM_HUGE_PAGE_BYTES : page_bytes();
     auto* base = static_cast<std::byte*>(ucg_shm_guarded_room(bytes, alignment));
     if (base == nullptr) {
@@ -172,10 +172,10 @@ Result<std::unique_ptr<Segment>> Segment::map(Descriptor file, std::uint64_t byt
     ::madvise(base, bytes, MADV_DONTDUMP);
     // Leases count their pages, which are few and far between.
     ::madvise(base, lease_bytes, MADV_NOHUGEPAGE);
-    return std::unique_ptr<Segment>(new Segment(std::move(file), base, bytes));
+    return std::unique_ptr<SharedSegment>(new SharedSegment(std::move(file), base, bytes));
 }
 
-Segment::~Segment() {
+SharedSegment::~SharedSegment() {
     if (of_process_) {
         ucg_heap_release_1();
     } else {
@@ -183,7 +183,7 @@ Segment::~Segment() {
     }
 }
 
-Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
+Status SharedSegment::reserve(std::uint64_t offset, std::uint64_t bytes) {
     // A process that was slow to let go of an earlier lease may have touched a page of it since, so
     // the range is emptied again; then every page of it is new and zero.
     discard(offset, bytes);
@@ -197,13 +197,13 @@ Status Segment::reserve(std::uint64_t offset, std::uint64_t bytes) {
 
 /// Gives pages to a range, by address, which is right even when the program has closed the
 /// descriptor.
-Status Segment::back(std::uint64_t offset, std::uint64_t bytes) {
+Status SharedSegment::back(std::uint64_t offset, std::uint64_t bytes) {
     const Status status = back_pages(base_ + offset, bytes);
     return status.code() == Code::unsupported ? allocate(offset, bytes) : status;
 }
 
 /// Gives pages to a range by the descriptor, on Linux before 5.14.
-Status Segment::allocate(std::uint64_t offset, std::uint64_t bytes) {
+Status SharedSegment::allocate(std::uint64_t offset, std::uint64_t bytes) {
     // In steps: a signal undoes the whole of a call, and a periodic one would undo a long call
     // forever.
     for (std::uint64_t done = 0; done < bytes;) {
@@ -224,7 +224,7 @@ Status Segment::allocate(std::uint64_t offset, std::uint64_t bytes) {
     return Status();
 }
 
-void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
+void SharedSegment::discard(std::uint64_t offset, std::uint64_t bytes) {
     ::madvise(base_ + offset, bytes, MADV_DONTDUMP);
     if (::madvise(base_ + offset, bytes, MADV_REMOVE) == 0) {
         return;
@@ -237,7 +237,7 @@ void Segment::discard(std::uint64_t offset, std::uint64_t bytes) {
     }
 }
 
-void Segment::guard(std::uint64_t offset, std::uint64_t bytes) {
+void SharedSegment::guard(std::uint64_t offset, std::uint64_t bytes) {
     ::mprotect(base_ + offset - page_bytes(), page_bytes(), PROT_NONE);
     ::mprotect(base_ + offset + bytes, page_bytes(), PROT_NONE);
 }

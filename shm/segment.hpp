@@ -13,34 +13,34 @@
 namespace ucg::shm {
 
 /// Memory that several processes map.
-class Segment {
+class SharedSegment {
   public:
     /// Makes and maps a new file of `bytes` zeros, none of them backed by a page yet, sealed
     /// against a change of size, so that no process can make another one's access fail with SIGBUS
     /// by truncating it.
-    static Result<std::unique_ptr<Segment>> create(std::uint64_t bytes);
+    static Result<std::unique_ptr<SharedSegment>> create(std::uint64_t bytes);
 
     /// Maps a file that another process created. Refuses one that is shorter than `bytes` or that
     /// could be shortened. `lease_bytes`: the length of what is leased, from the start, which has
     /// no huge pages; what is behind that may.
-    static Result<std::unique_ptr<Segment>> adopt(Descriptor file, std::uint64_t bytes,
-                                                  std::uint64_t lease_bytes);
+    static Result<std::unique_ptr<SharedSegment>> adopt(Descriptor file, std::uint64_t bytes,
+                                                        std::uint64_t lease_bytes);
 
     /// Like adopt(), for a file of which a part is the caller's: keeps the descriptor, to pass it
     /// on.
-    static Result<std::unique_ptr<Segment>> join(Descriptor file, std::uint64_t bytes);
+    static Result<std::unique_ptr<SharedSegment>> join(Descriptor file, std::uint64_t bytes);
 
     /// Returns the segment of the preloaded libucg_heap.so, which has mapped it for the whole life
     /// of the process and serves the program's malloc from a part of it; null when nothing is
     /// preloaded, another heap of this process has it, or the program runs from ordinary memory.
     /// The destructor gives it back.
-    static std::unique_ptr<Segment> of_process();
+    static std::unique_ptr<SharedSegment> of_process();
     /// Returns whether of_process() would return one now.
     static bool process_has_one();
 
-    Segment(const Segment&) = delete;
-    Segment& operator=(const Segment&) = delete;
-    ~Segment();
+    SharedSegment(const SharedSegment&) = delete;
+    SharedSegment& operator=(const SharedSegment&) = delete;
+    ~SharedSegment();
 
     std::byte* base() const { return base_; }
     std::uint64_t bytes() const { return bytes_; }
@@ -66,12 +66,12 @@ class Segment {
     void guard(std::uint64_t offset, std::uint64_t bytes);
 
   private:
-    Segment(Descriptor file, std::byte* base, std::uint64_t bytes)
+    SharedSegment(Descriptor file, std::byte* base, std::uint64_t bytes)
         : file_(std::move(file)), base_(base), bytes_(bytes), own_bytes_(bytes) {}
-    static Result<std::unique_ptr<Segment>> map_sealed(Descriptor file, std::uint64_t bytes,
-                                                       std::uint64_t lease_bytes);
-    static Result<std::unique_ptr<Segment>> map(Descriptor file, std::uint64_t bytes,
-                                                std::uint64_t lease_bytes);
+    static Result<std::unique_ptr<SharedSegment>> map_sealed(Descriptor file, std::uint64_t bytes,
+                                                             std::uint64_t lease_bytes);
+    static Result<std::unique_ptr<SharedSegment>> map(Descriptor file, std::uint64_t bytes,
+                                                      std::uint64_t lease_bytes);
     Status back(std::uint64_t offset, std::uint64_t bytes);
     Status allocate(std::uint64_t offset, std::uint64_t bytes);
 

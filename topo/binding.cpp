@@ -87,10 +87,10 @@ bool shows_another_machine() {
 
 } // namespace
 
-std::optional<Surroundings> surroundings(std::uint32_t cpu, const ReadFile& read) {
+std::optional<CpuSurroundings> surroundings(std::uint32_t cpu, const ReadFile& read) {
     const std::string directory = fmt::format("/sys/devices/system/cpu/cpu{}", cpu);
     const std::string topology = directory + "/topology/";
-    Surroundings found;
+    CpuSurroundings found;
     found.core = read_cpus(read, topology + "core_cpus_list", topology + "thread_siblings_list");
     found.package =
         read_cpus(read, topology + "package_cpus_list", topology + "core_siblings_list");
@@ -108,7 +108,7 @@ std::optional<Surroundings> surroundings(std::uint32_t cpu, const ReadFile& read
     return found;
 }
 
-std::optional<Surroundings> surroundings(std::uint32_t cpu, const Machine& machine) {
+std::optional<CpuSurroundings> surroundings(std::uint32_t cpu, const Machine& machine) {
     const auto has_cpu = [&](const Core& core) {
         return std::find(core.threads.begin(), core.threads.end(), cpu) != core.threads.end();
     };
@@ -116,14 +116,14 @@ std::optional<Surroundings> surroundings(std::uint32_t cpu, const Machine& machi
     if (own == machine.cores().end()) {
         return std::nullopt;
     }
-    return Surroundings{
+    return CpuSurroundings{
         threads_of(machine, [&](const Core& core) { return core.package == own->package; }),
         threads_of(machine, [&](const Core& core) { return core.numa == own->numa; }),
         threads_of(machine, [&](const Core& core) { return core.l3 == own->l3; }),
         threads_of(machine, has_cpu)};
 }
 
-Place place_within(const Surroundings& around, const std::vector<std::uint32_t>& cpus) {
+Place place_within(const CpuSurroundings& around, const std::vector<std::uint32_t>& cpus) {
     const auto holds_all = [&](const Cpus& level) {
         return std::all_of(cpus.begin(), cpus.end(),
                            [&](std::uint32_t cpu) { return contains(level, cpu); });
@@ -152,7 +152,7 @@ Result<Place> place_of_binding(const std::vector<std::uint32_t>& cpus) {
     if (cpus.empty()) {
         return unknown;
     }
-    std::optional<Surroundings> around;
+    std::optional<CpuSurroundings> around;
     if (!shows_another_machine()) {
         around = surroundings(cpus.front(), read_file);
     }

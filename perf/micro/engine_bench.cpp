@@ -43,7 +43,7 @@ constexpr std::uint64_t kMessages = 16; ///< Few, since the loopback searches al
 constexpr std::uint64_t kBytes = 8;
 
 engine::Reduction sum() {
-    return {engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+    return {engine::find_operator(engine::OperatorKind::sum, engine::ElementType::int64), nullptr};
 }
 
 /// Returns the builder of an empty program whose buffers are `count` words long.

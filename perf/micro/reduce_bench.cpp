@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Case {
     const char* name;
-    Operator op;
+    OperatorKind op;
     ElementType type;
     CombineFn loop;
 };
@@ -85,25 +85,25 @@ struct Band {
 
 // Unsigned types represent the signed ones where the kernel is the same.
 constexpr std::array kCases = {
-    Case{"sum double", Operator::sum, ElementType::float64, loop<double, Sum>},
-    Case{"sum float", Operator::sum, ElementType::float32, loop<float, Sum>},
-    Case{"sum uint8", Operator::sum, ElementType::uint8, loop<std::uint8_t, Sum>},
-    Case{"sum uint32", Operator::sum, ElementType::uint32, loop<std::uint32_t, Sum>},
-    Case{"sum uint64", Operator::sum, ElementType::uint64, loop<std::uint64_t, Sum>},
-    Case{"prod double", Operator::prod, ElementType::float64, loop<double, Prod>},
-    Case{"prod uint8", Operator::prod, ElementType::uint8, loop<std::uint8_t, Prod>},
-    Case{"prod uint32", Operator::prod, ElementType::uint32, loop<std::uint32_t, Prod>},
-    Case{"prod uint64", Operator::prod, ElementType::uint64, loop<std::uint64_t, Prod>},
-    Case{"max double", Operator::max, ElementType::float64, loop<double, Max>},
-    Case{"max float", Operator::max, ElementType::float32, loop<float, Max>},
-    Case{"max int8", Operator::max, ElementType::int8, loop<std::int8_t, Max>},
-    Case{"max int32", Operator::max, ElementType::int32, loop<std::int32_t, Max>},
-    Case{"max int64", Operator::max, ElementType::int64, loop<std::int64_t, Max>},
-    Case{"max uint64", Operator::max, ElementType::uint64, loop<std::uint64_t, Max>},
-    Case{"land uint8", Operator::land, ElementType::uint8, loop<std::uint8_t, Land>},
-    Case{"land uint32", Operator::land, ElementType::uint32, loop<std::uint32_t, Land>},
-    Case{"land uint64", Operator::land, ElementType::uint64, loop<std::uint64_t, Land>},
-    Case{"band uint32", Operator::band, ElementType::uint32, loop<std::uint32_t, Band>},
+    Case{"sum double", OperatorKind::sum, ElementType::float64, loop<double, Sum>},
+    Case{"sum float", OperatorKind::sum, ElementType::float32, loop<float, Sum>},
+    Case{"sum uint8", OperatorKind::sum, ElementType::uint8, loop<std::uint8_t, Sum>},
+    Case{"sum uint32", OperatorKind::sum, ElementType::uint32, loop<std::uint32_t, Sum>},
+    Case{"sum uint64", OperatorKind::sum, ElementType::uint64, loop<std::uint64_t, Sum>},
+    Case{"prod double", OperatorKind::prod, ElementType::float64, loop<double, Prod>},
+    Case{"prod uint8", OperatorKind::prod, ElementType::uint8, loop<std::uint8_t, Prod>},
+    Case{"prod uint32", OperatorKind::prod, ElementType::uint32, loop<std::uint32_t, Prod>},
+    Case{"prod uint64", OperatorKind::prod, ElementType::uint64, loop<std::uint64_t, Prod>},
+    Case{"max double", OperatorKind::max, ElementType::float64, loop<double, Max>},
+    Case{"max float", OperatorKind::max, ElementType::float32, loop<float, Max>},
+    Case{"max int8", OperatorKind::max, ElementType::int8, loop<std::int8_t, Max>},
+    Case{"max int32", OperatorKind::max, ElementType::int32, loop<std::int32_t, Max>},
+    Case{"max int64", OperatorKind::max, ElementType::int64, loop<std::int64_t, Max>},
+    Case{"max uint64", OperatorKind::max, ElementType::uint64, loop<std::uint64_t, Max>},
+    Case{"land uint8", OperatorKind::land, ElementType::uint8, loop<std::uint8_t, Land>},
+    Case{"land uint32", OperatorKind::land, ElementType::uint32, loop<std::uint32_t, Land>},
+    Case{"land uint64", OperatorKind::land, ElementType::uint64, loop<std::uint64_t, Land>},
+    Case{"band uint32", OperatorKind::band, ElementType::uint32, loop<std::uint32_t, Band>},
 };
 
 struct Settings {

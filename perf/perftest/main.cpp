@@ -33,7 +33,7 @@ Status bind_to(const std::vector<std::uint32_t>& cpus) {
     return {};
 }
 
-Status check_usage(const Options& options, Launcher launcher) {
+Status check_usage(const ProgramOptions& options, Launcher launcher) {
     const auto wrong = [](std::string_view sentence) {
         return failure(Code::invalid_argument, "{}", sentence);
     };
@@ -63,7 +63,7 @@ Status check_usage(const Options& options, Launcher launcher) {
     return {};
 }
 
-Launcher chosen_launcher(const Options& options) {
+Launcher chosen_launcher(const ProgramOptions& options) {
     if (options.launcher != Launcher::automatic) {
         return options.launcher;
     }
@@ -79,7 +79,7 @@ Launcher chosen_launcher(const Options& options) {
     return options.request.parameters.loopback ? Launcher::local : Launcher::socket;
 }
 
-Result<Session> session_of(const Options& options, Launcher launcher, const Files& files) {
+Result<Session> session_of(const ProgramOptions& options, Launcher launcher, const Files& files) {
     const Result<std::vector<Job>> jobs = expand_jobs(options, files);
     if (!jobs.ok()) {
         return jobs.status();
@@ -88,7 +88,7 @@ Result<Session> session_of(const Options& options, Launcher launcher, const File
 }
 
 /// Returns the session of options that were read in this process, with the files that they name.
-Result<Session> own_session(const Options& options, Launcher launcher) {
+Result<Session> own_session(const ProgramOptions& options, Launcher launcher) {
     const Result<Files> files = read_batch_files(options);
     if (!files.ok()) {
         return files.status();
@@ -102,7 +102,7 @@ Result<Session> own_session(const Options& options, Launcher launcher) {
     return session;
 }
 
-int start_local(const Options& options, const Session& session, Status& status) {
+int start_local(const ProgramOptions& options, const Session& session, Status& status) {
     const bool loops = session.jobs.front().parameters.loopback;
     const auto body = [&](Runtime& runtime) -> Status {
         const std::vector<std::uint32_t>& cpus = options.cpus;
@@ -137,7 +137,7 @@ Result<Session> session_of_request(const std::string& request, const OutputOptio
         arguments.push_back(word.c_str());
     }
     CLI::App app("", "ucg_perftest");
-    Options options;
+    ProgramOptions options;
     add_options(app, options);
     try {
         app.parse(static_cast<int>(arguments.size()), arguments.data());
@@ -149,7 +149,7 @@ Result<Session> session_of_request(const std::string& request, const OutputOptio
     return session_of(options, Launcher::socket, json.at("files").get<Files>());
 }
 
-Status start_by_socket(const Options& options, const std::vector<std::string>& words) {
+Status start_by_socket(const ProgramOptions& options, const std::vector<std::string>& words) {
     const SocketPlace place{options.server, options.port, options.ipv6};
     Files files;
     if (!options.server.empty()) { // Errors in the request are reported before anybody waits.
@@ -185,7 +185,7 @@ Status start_by_pmix(const Session& session, bool& told) {
     if (!runtime.ok()) {
         return runtime.status();
     }
-    Outcome outcome = run_jobs(**runtime, session);
+    RunOutcome outcome = run_jobs(**runtime, session);
     told = outcome.agreed && !outcome.status.ok();
     if (told && (*runtime)->rank() == 0) {
         tell(outcome.status.message());
@@ -196,7 +196,7 @@ Status start_by_pmix(const Session& session, bool& told) {
 }
 
 /// Returns the exit status. `status` becomes the failure to print.
-int start(const Options& options, const std::vector<std::string>& words, Status& status) {
+int start(const ProgramOptions& options, const std::vector<std::string>& words, Status& status) {
     const Launcher launcher = chosen_launcher(options);
     if (status = check_usage(options, launcher); !status.ok()) {
         return tools::kExitUsage;
@@ -243,7 +243,7 @@ int main(int argc, char** argv) {
     CLI::App app("Measures primitives of UCX between two processes, as ucx_perftest does, and "
                  "collectives of UCG on any number of them",
                  "ucg_perftest");
-    perftest::Options options;
+    perftest::ProgramOptions options;
     perftest::add_options(app, options);
     int result = tools::kExitOk;
     const int parsed = tools::run(app, argc, argv, [&] {

@@ -88,7 +88,7 @@ Limits limits_of(Board& board, double round_trip, const Parameters& parameters, 
 }
 
 /// Returns what the links between hosts allow. Collective.
-Result<Limits> limits_of(HostLinks& links, double round_trip, const Parameters& parameters) {
+Result<Limits> limits_of(HostConnections& links, double round_trip, const Parameters& parameters) {
     Limits limits = {.between_hosts = true};
     const Result<double> after = links.round_trip();
     if (!after.ok()) {

@@ -24,7 +24,7 @@ Status measure(Runtime& runtime, Test& test, Recorder& recorder);
 /// where ranks are on one host and share no memory.
 struct Yardsticks {
     std::unique_ptr<Board> board;
-    std::unique_ptr<HostLinks> links;
+    std::unique_ptr<HostConnections> links;
 
     /// Returns the round trip in seconds; 0 where there is nothing to measure. Collective.
     Result<double> round_trip() const;

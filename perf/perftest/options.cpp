@@ -38,7 +38,7 @@ std::vector<std::uint32_t> parse_cpus(const std::string& text) {
     return cpus;
 }
 
-void add_launch_options(CLI::App& app, Options& options) {
+void add_launch_options(CLI::App& app, ProgramOptions& options) {
     app.add_option("HOST", options.server,
                    "Where a server waits: this process is its client and brings the test along")
         ->type_name("");
@@ -122,7 +122,8 @@ void add_jobs(std::vector<Job>& jobs, const std::vector<std::string>& names,
 
 class BatchReader {
   public:
-    BatchReader(const Options& options, const Files& files) : options_(options), files_(files) {}
+    BatchReader(const ProgramOptions& options, const Files& files)
+        : options_(options), files_(files) {}
 
     Result<std::vector<Job>> read() {
         if (Status status = read_level(0, options_.request); !status.ok()) {
@@ -159,7 +160,7 @@ class BatchReader {
         return {};
     }
 
-    const Options& options_;
+    const ProgramOptions& options_;
     const Files& files_;
     std::vector<std::string> names_;
     std::vector<Job> jobs_;
@@ -216,7 +217,7 @@ const TestInfo* find_test(std::string_view name) {
     return nullptr;
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(CLI::App& app, ProgramOptions& options) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     add_launch_options(app, options);
     add_test_options(app, options.request, OptionsOf::command_line);
@@ -233,7 +234,7 @@ void add_options(CLI::App& app, Options& options) {
     app.footer(help_footer());
 }
 
-Result<Files> read_batch_files(const Options& options) {
+Result<Files> read_batch_files(const ProgramOptions& options) {
     Files files;
     for (const std::string& file : options.batch_files) {
         const Result<std::string> text = tools::read_input(file);
@@ -245,7 +246,7 @@ Result<Files> read_batch_files(const Options& options) {
     return files;
 }
 
-Result<std::vector<Job>> expand_jobs(const Options& options, const Files& files) {
+Result<std::vector<Job>> expand_jobs(const ProgramOptions& options, const Files& files) {
     if (options.batch_files.empty() && options.request.parameters.test.empty()) {
         return failure(Code::invalid_argument, "missing test name (-t); --help lists them");
     }

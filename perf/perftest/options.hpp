@@ -50,7 +50,7 @@ struct Job {
     Parameters parameters;
 };
 
-struct Options {
+struct ProgramOptions {
     TestRequest request;
     std::vector<std::string> batch_files;
     Launcher launcher = Launcher::automatic;
@@ -63,17 +63,17 @@ struct Options {
 };
 
 /// Adds all options. Both must outlive the parsing.
-void add_options(CLI::App& app, Options& options);
+void add_options(CLI::App& app, ProgramOptions& options);
 
 /// Contents of batch files, by name.
 using Files = std::map<std::string, std::string>;
 
 /// Reads the batch files that the options name.
-Result<Files> read_batch_files(const Options& options);
+Result<Files> read_batch_files(const ProgramOptions& options);
 
 /// Returns what to run, in order: one job for each size, and for each combination of lines of the
 /// batch files. Fails with the place of what is wrong.
-Result<std::vector<Job>> expand_jobs(const Options& options, const Files& files);
+Result<std::vector<Job>> expand_jobs(const ProgramOptions& options, const Files& files);
 
 /// Returns a sentence for each option that was given although it has no meaning for a test that is
 /// to be run.

@@ -50,7 +50,7 @@ class Runner {
     Runner(Runtime& runtime, const Session& session)
         : runtime_(runtime), session_(session), output_(session.options.output) {}
 
-    Outcome run() {
+    RunOutcome run() {
         Result<std::unique_ptr<Board>> board = Board::create(runtime_);
         if (!board.ok()) {
             return {board.status(), false};
@@ -202,7 +202,7 @@ class Runner {
         if (yardsticks_.board != nullptr || yardsticks_.links != nullptr) {
             return {};
         }
-        Result<std::unique_ptr<HostLinks>> links = HostLinks::create(runtime_);
+        Result<std::unique_ptr<HostConnections>> links = HostConnections::create(runtime_);
         if (links.ok()) {
             yardsticks_.links = std::move(*links);
         }
@@ -275,7 +275,7 @@ class Runner {
 
 } // namespace
 
-Outcome run_jobs(Runtime& runtime, const Session& session) {
+RunOutcome run_jobs(Runtime& runtime, const Session& session) {
     return Runner(runtime, session).run();
 }
 

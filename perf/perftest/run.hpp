@@ -9,18 +9,18 @@ namespace ucg::perftest {
 /// The work of one process; the same on all ranks but for `launcher` and `options.output`.
 struct Session {
     Launcher launcher = Launcher::local; ///< Never automatic.
-    Options options;
+    ProgramOptions options;
     std::vector<Job> jobs;
 };
 
 /// The outcome of a run.
-struct Outcome {
+struct RunOutcome {
     Status status;
     bool agreed = true; ///< Whether all ranks know `status`.
 };
 
 /// Runs the jobs. A test that cannot run here is reported and the next one follows; the first such
 /// failure is returned at the end. A failure during a test ends the run. Collective.
-Outcome run_jobs(Runtime& runtime, const Session& session);
+RunOutcome run_jobs(Runtime& runtime, const Session& session);
 
 } // namespace ucg::perftest

@@ -15,7 +15,7 @@ using namespace ucg;
 void check_steps(const aapc::Listed& listed) {
     std::map<std::pair<aapc::Position, aapc::Position>, std::int64_t> words;
     for (aapc::Position machine = 0; machine < listed.machines.size(); ++machine) {
-        for (const aapc::Step& step : aapc::steps_of(listed, machine)) {
+        for (const aapc::MemberStep& step : aapc::steps_of(listed, machine)) {
             for (const aapc::Signal& signal : step.signals) {
                 ++words[{machine, signal.to}];
             }

@@ -48,14 +48,14 @@ class Lines {
         if (!writer_.has_room()) {
             return;
         }
-        Line line;
+        RingLine line;
         auto* bytes = reinterpret_cast<std::uint8_t*>(&line);
-        for (unsigned count = steps.next() % sizeof(Line); count > 0; --count) {
-            const std::size_t at = steps.next() % sizeof(Line);
+        for (unsigned count = steps.next() % sizeof(RingLine); count > 0; --count) {
+            const std::size_t at = steps.next() % sizeof(RingLine);
             bytes[at] = steps.next();
         }
         writer_.seal(line);
-        for (std::size_t at = 0; at < sizeof(Line); at += sizeof(std::uint64_t)) {
+        for (std::size_t at = 0; at < sizeof(RingLine); at += sizeof(std::uint64_t)) {
             Word word{writer_.offset() + at, 0};
             std::memcpy(&word.value, bytes + at, sizeof(word.value));
             under_way_.push_back(word);
@@ -78,12 +78,12 @@ class Lines {
     void take() {
         const bool whole = !sent_.empty() &&
                            std::memcmp(reinterpret_cast<std::byte*>(ring_.data()) + places_.front(),
-                                       &sent_.front(), sizeof(Line)) == 0;
+                                       &sent_.front(), sizeof(RingLine)) == 0;
         require(!whole || reader_.has_news());
-        const std::optional<Line> line = reader_.take();
+        const std::optional<RingLine> line = reader_.take();
         require(line.has_value() == whole);
         if (line) {
-            require(std::memcmp(&*line, &sent_.front(), sizeof(Line)) == 0);
+            require(std::memcmp(&*line, &sent_.front(), sizeof(RingLine)) == 0);
             sent_.pop_front();
             places_.pop_front();
         }
@@ -103,11 +103,11 @@ class Lines {
         std::size_t offset = 0;
         std::uint64_t value = 0;
     };
-    std::array<Line, kLinesPerRing> ring_{};
+    std::array<RingLine, kLinesPerRing> ring_{};
     LineWriter writer_;
     LineReader reader_{ring_};
     std::vector<Word> under_way_;
-    std::deque<Line> sent_; ///< Lines that were sent and not taken yet.
+    std::deque<RingLine> sent_; ///< Lines that were sent and not taken yet.
     std::deque<std::size_t> places_;
 };
 
@@ -126,8 +126,8 @@ void check_lines(Steps steps) {
 
 /// What is fuzzed here does not look at a link's relation to its peer.
 struct Credits {
-    Group group;
-    Link link{group, 1, 1, *reinterpret_cast<Peer*>(&group)};
+    GroupState group;
+    RankLink link{group, 1, 1, *reinterpret_cast<Peer*>(&group)};
 };
 
 /// The counts begin where they soon wrap around. Those in the model do not wrap.

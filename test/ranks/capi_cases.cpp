@@ -11,7 +11,7 @@ std::int64_t value(unsigned from, unsigned block, std::size_t index) {
 }
 
 /// On a ring, the first block goes to the rank below, the second to the rank above.
-void add_ring(Case& c) {
+void add_ring(CollectiveCase& c) {
     const int above = static_cast<int>((c.rank + 1) % c.size);
     const int below = static_cast<int>((c.rank + c.size - 1) % c.size);
     c.destinations = {below, above};
@@ -21,7 +21,7 @@ void add_ring(Case& c) {
     c.params.neighbors = &c.neighbors;
 }
 
-std::vector<std::int64_t> from_ring(const Case& c) {
+std::vector<std::int64_t> from_ring(const CollectiveCase& c) {
     std::vector<std::int64_t> data;
     for (unsigned block = 0; block < 2; ++block) {
         for (std::size_t i = 0; i < c.count; ++i) {
@@ -31,7 +31,7 @@ std::vector<std::int64_t> from_ring(const Case& c) {
     return data;
 }
 
-void base_params(Case& c, ucg_coll_type_t type) {
+void base_params(CollectiveCase& c, ucg_coll_type_t type) {
     c.params = {};
     c.params.field_mask = UCG_COLL_PARAM_FIELD_REDUCE | UCG_COLL_PARAM_FIELD_VECTORS;
     c.params.type = type;
@@ -91,7 +91,7 @@ bool sends_blocks(ucg_coll_type_t type) {
            type == UCG_COLL_REDUCE_SCATTER_BLOCK;
 }
 
-std::vector<std::int64_t> expectation(const Case& c, ucg_coll_type_t type) {
+std::vector<std::int64_t> expectation(const CollectiveCase& c, ucg_coll_type_t type) {
     const bool root = c.rank == c.root;
     switch (type) {
     case UCG_COLL_BCAST: return blocks_from(c.root, 1, c.count);
@@ -123,7 +123,7 @@ std::vector<std::int64_t> expectation(const Case& c, ucg_coll_type_t type) {
 
 } // namespace
 
-void fill(Case& c, ucg_coll_type_t type) {
+void fill(CollectiveCase& c, ucg_coll_type_t type) {
     base_params(c, type);
     const unsigned blocks = type == UCG_COLL_NEIGHBOR_ALLTOALLV ? 2
                             : sends_blocks(type)                ? c.size
@@ -151,7 +151,7 @@ void fill(Case& c, ucg_coll_type_t type) {
     c.params.recv_buffer = c.receive.data();
 }
 
-bool right(const Case& c) {
+bool right(const CollectiveCase& c) {
     return std::equal(c.expected.begin(), c.expected.end(), c.receive.begin());
 }
 

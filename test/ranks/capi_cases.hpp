@@ -9,8 +9,9 @@
 
 namespace ucg::test {
 
-struct Case {
-    Case(unsigned of_rank, unsigned of_size, unsigned of_root, std::size_t elements, bool in_place_)
+struct CollectiveCase {
+    CollectiveCase(unsigned of_rank, unsigned of_size, unsigned of_root, std::size_t elements,
+                   bool in_place_)
         : rank(of_rank), size(of_size), root(of_root), count(elements), in_place(in_place_) {}
 
     unsigned rank;
@@ -28,9 +29,9 @@ struct Case {
 };
 
 /// Turns the case into a call of that collective.
-void fill(Case& c, ucg_coll_type_t type);
+void fill(CollectiveCase& c, ucg_coll_type_t type);
 
 /// Is the result what it should be?
-bool right(const Case& c);
+bool right(const CollectiveCase& c);
 
 } // namespace ucg::test

@@ -18,9 +18,9 @@
 namespace ucg::test {
 
 /// The exchanges of the ranks that make one group.
-class Bootstrap {
+class RankExchanges {
   public:
-    explicit Bootstrap(std::size_t ranks) : told_(ranks) {}
+    explicit RankExchanges(std::size_t ranks) : told_(ranks) {}
 
     std::size_t size() const { return told_.size(); }
     void tell(std::size_t rank, const void* data, std::size_t bytes) {
@@ -53,7 +53,7 @@ class Creation {
     int starts_left = 1 << 20;    ///< After so many more exchanges, none can be started.
     bool ends_in_failure = false; ///< Exchanges fail when they end.
 
-    Creation(std::shared_ptr<Bootstrap> bootstrap, std::size_t rank)
+    Creation(std::shared_ptr<RankExchanges> bootstrap, std::size_t rank)
         : bootstrap_(std::move(bootstrap)), rank_(rank) {}
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
@@ -120,7 +120,7 @@ class Creation {
         return me.ends_in_failure ? UCG_ERR_IO_ERROR : UCG_OK;
     }
 
-    std::shared_ptr<Bootstrap> bootstrap_;
+    std::shared_ptr<RankExchanges> bootstrap_;
     std::size_t rank_;
     std::size_t exchanges_ = 0;
     const void* send_ = nullptr;
@@ -131,24 +131,24 @@ class Creation {
 
 /// The contexts of a job. One thread drives all of them, except where they all wait for one
 /// another.
-class Job {
+class JobContexts {
   public:
     using Settings = std::vector<std::pair<const char*, const char*>>;
 
-    explicit Job(std::size_t ranks, const Settings& settings = {}) : contexts_(ranks) {
+    explicit JobContexts(std::size_t ranks, const Settings& settings = {}) : contexts_(ranks) {
         for (ucg_context_h& context : contexts_) {
             context = make_context(settings);
         }
     }
     /// The workers of UCX have to disconnect from one another.
-    ~Job() {
+    ~JobContexts() {
         static_cast<void>(together([this](ThreadRank& me) -> std::string {
             ucg_context_destroy(contexts_[me.rank]);
             return "";
         }));
     }
-    Job(const Job&) = delete;
-    Job& operator=(const Job&) = delete;
+    JobContexts(const JobContexts&) = delete;
+    JobContexts& operator=(const JobContexts&) = delete;
 
     static ucg_context_h make_context(const Settings& settings, bool threads = false) {
         ucg_context_params_t params = {};
@@ -208,7 +208,7 @@ struct Members {
     std::vector<std::unique_ptr<Creation>> creations;
 
     explicit Members(std::vector<std::size_t> of_job) : ranks(std::move(of_job)) {
-        const auto bootstrap = std::make_shared<Bootstrap>(ranks.size());
+        const auto bootstrap = std::make_shared<RankExchanges>(ranks.size());
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             creations.push_back(std::make_unique<Creation>(bootstrap, rank));
         }
@@ -216,7 +216,7 @@ struct Members {
 
     /// Starts the creation at each rank and tests all of them in turn until all have ended; returns
     /// each rank's outcome.
-    std::vector<ucg_status_t> make(const Job& job) {
+    std::vector<ucg_status_t> make(const JobContexts& job) {
         for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
             static_cast<void>(creations[rank]->start(job.context(ranks[rank])));
         }

@@ -49,8 +49,8 @@ struct Seat {
     std::size_t rank; ///< The rank in the group.
 };
 
-inline std::vector<std::vector<Seat>> seats_of(const Job& job, const std::vector<Members>& groups,
-                                               std::mt19937& random) {
+inline std::vector<std::vector<Seat>>
+seats_of(const JobContexts& job, const std::vector<Members>& groups, std::mt19937& random) {
     std::vector<std::vector<Seat>> seats(job.size());
     for (std::size_t group = 0; group < groups.size(); ++group) {
         for (std::size_t rank = 0; rank < groups[group].ranks.size(); ++rank) {
@@ -64,7 +64,8 @@ inline std::vector<std::vector<Seat>> seats_of(const Job& job, const std::vector
 }
 
 /// Lets all ranks make all groups, each in its own order; returns what went wrong.
-inline std::string make_all(const Job& job, std::vector<Members>& groups, std::mt19937& random) {
+inline std::string make_all(const JobContexts& job, std::vector<Members>& groups,
+                            std::mt19937& random) {
     std::vector<std::vector<Seat>> to_start = seats_of(job, groups, random);
     std::vector<std::vector<Seat>> started(job.size());
     constexpr int kTurns = 100000;
@@ -96,7 +97,7 @@ inline std::string make_all(const Job& job, std::vector<Members>& groups, std::m
 }
 
 /// Runs all sums at once; returns what went wrong.
-inline std::string add_up(const Job& job, const std::vector<Members>& groups,
+inline std::string add_up(const JobContexts& job, const std::vector<Members>& groups,
                           std::mt19937& random) {
     std::vector<std::vector<Sum>> sums;
     for (const Members& members : groups) {

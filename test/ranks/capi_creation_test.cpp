@@ -26,7 +26,7 @@ constexpr std::size_t exchanges_over_ucx(bool known) {
 
 /// Makes a group of two ranks if these are to know one another's addresses: they do so while it
 /// lives.
-std::unique_ptr<Members> introduce(const Job& job, bool known) {
+std::unique_ptr<Members> introduce(const JobContexts& job, bool known) {
     auto members = std::make_unique<Members>(std::vector<std::size_t>{0, 1});
     if (known) {
         REQUIRE(members->make(job) == Outcomes(2, UCG_OK));
@@ -49,7 +49,7 @@ TEST_CASE("capi: groups that are made at a time, in an order of its own at each 
           "[capi][creation]") {
     const bool shm = GENERATE(true, false);
     CAPTURE(shm);
-    const Job job(4, {{"TLS", shm ? "shm" : "ucx"}});
+    const JobContexts job(4, {{"TLS", shm ? "shm" : "ucx"}});
     if (shm) {
         REQUIRE(job.share_memory() == "");
     }
@@ -67,7 +67,7 @@ TEST_CASE("capi: groups that are made at a time, in an order of its own at each 
 }
 
 TEST_CASE("capi: hosts that are not shared need no memory to be", "[capi][creation]") {
-    const Job job(3, {{"TLS", "ucx"}});
+    const JobContexts job(3, {{"TLS", "ucx"}});
     std::mt19937 random(1);
     std::vector<Members> groups;
     groups.emplace_back(std::vector<std::size_t>{0, 1, 2});
@@ -78,7 +78,7 @@ TEST_CASE("capi: hosts that are not shared need no memory to be", "[capi][creati
 
 TEST_CASE("capi: ranks that know others beside those of the group need not wait",
           "[capi][creation]") {
-    const Job job(3, {{"TLS", "shm"}});
+    const JobContexts job(3, {{"TLS", "shm"}});
     REQUIRE(job.share_memory({0, 1}) == "");
     REQUIRE(job.share_memory({1, 2}) == "");
     std::vector<Members> groups;
@@ -95,7 +95,7 @@ TEST_CASE("capi: ranks that know others beside those of the group need not wait"
 
 TEST_CASE("capi: a group that one process cannot be in, or that disagrees, ends alike at all",
           "[capi][creation][errors]") {
-    const Job job(2, {{"TLS", "ucx"}});
+    const JobContexts job(2, {{"TLS", "ucx"}});
     Members absent({0, 1});
     REQUIRE(absent.creations[0]->start(job.context(0)) == UCG_OK);
     REQUIRE(absent.creations[1]->start(nullptr) == UCG_OK);
@@ -103,7 +103,7 @@ TEST_CASE("capi: a group that one process cannot be in, or that disagrees, ends 
 
     Members broken({0, 1});
     REQUIRE(broken.creations[0]->start(job.context(0)) == UCG_OK);
-    ucg_context_h other = Job::make_context({{"TLS", "ucx"}, {"ALLREDUCE", "ring"}});
+    ucg_context_h other = JobContexts::make_context({{"TLS", "ucx"}, {"ALLREDUCE", "ring"}});
     REQUIRE(broken.creations[1]->start(other) == UCG_OK);
     CHECK(broken.test_all() == Outcomes(2, UCG_ERR_DISAGREEMENT));
     CHECK(ucg_context_destroy(other) == UCG_OK);
@@ -119,7 +119,7 @@ TEST_CASE("capi: an exchange that cannot be started, or fails, is the end of its
           "[capi][creation][errors]") {
     const bool known = GENERATE(false, true);
     CAPTURE(known);
-    const Job job(2, {{"TLS", "ucx"}});
+    const JobContexts job(2, {{"TLS", "ucx"}});
     const auto others = introduce(job, known);
     for (std::size_t exchanges = 0; exchanges < exchanges_over_ucx(known); ++exchanges) {
         CAPTURE(exchanges);
@@ -147,7 +147,7 @@ TEST_CASE("capi: a rank for which the last exchange alone fails keeps no message
           "[capi][creation][errors]") {
     const bool known = GENERATE(false, true);
     CAPTURE(known);
-    const Job job(2, {{"TLS", "ucx"}});
+    const JobContexts job(2, {{"TLS", "ucx"}});
     const auto others = introduce(job, known);
     Members members({0, 1});
     Creation& failing = *members.creations[0];
@@ -179,7 +179,7 @@ TEST_CASE("capi: a rank for which the last exchange alone fails keeps no message
 
 TEST_CASE("capi: what is wrong with a nonblocking creation is found before it starts",
           "[capi][creation][errors]") {
-    const Job job(1, {{"TLS", "shm"}});
+    const JobContexts job(1, {{"TLS", "shm"}});
     Members alone({0});
     const auto start = [&](const ucg_group_params_t* params) {
         ucg_group_creation_h creation = nullptr;
@@ -205,7 +205,7 @@ TEST_CASE("capi: what a creation has is given back when it is abandoned, wheneve
     const auto [shm, known] =
         GENERATE(std::pair{true, true}, std::pair{false, false}, std::pair{false, true});
     CAPTURE(shm, known);
-    const Job job(2, {{"TLS", shm ? "shm" : "ucx"}});
+    const JobContexts job(2, {{"TLS", shm ? "shm" : "ucx"}});
     if (shm) {
         REQUIRE(job.share_memory() == "");
     }
@@ -238,7 +238,7 @@ TEST_CASE("capi: what a creation has is given back when it is abandoned, wheneve
 TEST_CASE("capi: a process that a rank has said to know stays known until the group is made",
           "[capi][creation]") {
     constexpr std::size_t kSaysSo = 2; // The exchange in which it does.
-    const Job job(2, {{"TLS", "ucx"}});
+    const JobContexts job(2, {{"TLS", "ucx"}});
     const auto others = introduce(job, true);
     std::vector<Members> groups;
     groups.emplace_back(std::vector<std::size_t>{0, 1});
@@ -260,7 +260,7 @@ TEST_CASE("capi: a process that a rank has said to know stays known until the gr
 
 TEST_CASE("capi: a creation that is tested from within its own test is in progress",
           "[capi][creation]") {
-    const Job job(2, {{"TLS", "ucx"}});
+    const JobContexts job(2, {{"TLS", "ucx"}});
     Members members({0, 1});
     for (const auto& creation : members.creations) {
         creation->meanwhile = [&creation] {
@@ -276,10 +276,10 @@ TEST_CASE("capi: a group is made by waiting, within the exchange of one that is 
           "[capi][creation]") {
     const bool threads = GENERATE(false, true);
     CAPTURE(threads);
-    const auto bootstrap = std::make_shared<Bootstrap>(3);
+    const auto bootstrap = std::make_shared<RankExchanges>(3);
     std::mutex mutex; // The bootstrap is made for one thread.
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_context_h context = Job::make_context({}, threads);
+              ucg_context_h context = JobContexts::make_context({}, threads);
               me.meeting->wait();
               std::unique_lock lock(mutex);
               Creation creation(bootstrap, me.rank);
@@ -396,7 +396,7 @@ TEST_CASE(
     const bool threads = GENERATE(false, true);
     CAPTURE(threads);
     CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_context_h context = Job::make_context({}, threads);
+              ucg_context_h context = JobContexts::make_context({}, threads);
               std::string complaint;
               // The first time its ranks are about to make their memory together.
               for (const ucg_status_t expected : {UCG_ERR_BUSY, UCG_OK}) {
@@ -415,24 +415,25 @@ TEST_CASE("capi: threads of a rank make groups at the same time, one by waiting"
     const bool shm = GENERATE(true, false);
     CAPTURE(shm);
     Meeting others(3);
-    CHECK(run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
-              ucg_context_h context = Job::make_context({{"TLS", shm ? "shm" : "ucx"}}, true);
-              const auto make = [&](ThreadRank rank, bool waits) {
-                  std::string complaint;
-                  for (int i = 0; i < kGroups; ++i) {
-                      const ucg_status_t status = make_group(context, rank, waits);
-                      if (status != UCG_OK && status != UCG_ERR_BUSY) {
-                          complaint = ucg_status_string(status);
-                      }
-                  }
-                  return complaint;
-              };
-              std::string complaint;
-              std::thread other([&] { complaint = make({&others, me.rank}, false); });
-              const std::string mine = make(me, true);
-              other.join();
-              me.meeting->wait();
-              ucg_context_destroy(context);
-              return mine + complaint;
-          }) == "");
+    CHECK(
+        run_thread_ranks(3, [&](ThreadRank& me) -> std::string {
+            ucg_context_h context = JobContexts::make_context({{"TLS", shm ? "shm" : "ucx"}}, true);
+            const auto make = [&](ThreadRank rank, bool waits) {
+                std::string complaint;
+                for (int i = 0; i < kGroups; ++i) {
+                    const ucg_status_t status = make_group(context, rank, waits);
+                    if (status != UCG_OK && status != UCG_ERR_BUSY) {
+                        complaint = ucg_status_string(status);
+                    }
+                }
+                return complaint;
+            };
+            std::string complaint;
+            std::thread other([&] { complaint = make({&others, me.rank}, false); });
+            const std::string mine = make(me, true);
+            other.join();
+            me.meeting->wait();
+            ucg_context_destroy(context);
+            return mine + complaint;
+        }) == "");
 }

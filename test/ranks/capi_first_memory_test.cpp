@@ -30,7 +30,7 @@ TEST_CASE("capi: ranks that share memory for the first time make their group wit
           "[capi][creation]") {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         CAPTURE(seed);
-        const Job job(4, {{"TLS", "shm"}});
+        const JobContexts job(4, {{"TLS", "shm"}});
         std::mt19937 random(seed);
         std::vector<Members> groups;
         groups.emplace_back(std::vector<std::size_t>{0, 1, 2, 3});
@@ -42,7 +42,7 @@ TEST_CASE("capi: ranks that share memory for the first time make their group wit
 
 TEST_CASE("capi: ranks that share memory with others than one another map it without waiting",
           "[capi][creation]") {
-    const Job job(4, {{"TLS", "shm"}});
+    const JobContexts job(4, {{"TLS", "shm"}});
     std::mt19937 random(1);
     const std::vector<std::size_t> all = {0, 1, 2, 3};
     REQUIRE(job.share_memory({0, 1}) == "");
@@ -65,7 +65,7 @@ TEST_CASE("capi: ranks that share memory with others than one another map it wit
 
 TEST_CASE("capi: a group whose ranks have not all come keeps no other from making their memory",
           "[capi][creation]") {
-    const Job job(3, {{"TLS", "shm"}});
+    const JobContexts job(3, {{"TLS", "shm"}});
     const bool waits = GENERATE(false, true);
     CAPTURE(waits);
     Members late({0, 1});
@@ -86,7 +86,7 @@ TEST_CASE("capi: a group whose ranks have not all come keeps no other from makin
 
 TEST_CASE("capi: a group is not made while one of its ranks makes its memory for another",
           "[capi][creation]") {
-    const Job job(3, {{"TLS", "shm"}});
+    const JobContexts job(3, {{"TLS", "shm"}});
     std::mt19937 random(1);
     std::vector<Members> groups;
     groups.emplace_back(std::vector<std::size_t>{0, 1});
@@ -111,7 +111,7 @@ TEST_CASE("capi: a group is not made while one of its ranks makes its memory for
 
 TEST_CASE("capi: memory of the program's own is there before that of a group that is being made",
           "[capi][creation]") {
-    const Job job(2, {{"TLS", "shm"}});
+    const JobContexts job(2, {{"TLS", "shm"}});
     Members members({0, 1});
     REQUIRE(members.creations[0]->start(job.context(0)) == UCG_OK);
     void* memory = nullptr;
@@ -128,7 +128,7 @@ TEST_CASE("capi: groups are made at a time by ranks that share no memory yet, if
           "[capi][creation]") {
     for (unsigned seed = 1; seed <= 10; ++seed) {
         CAPTURE(seed);
-        const Job job(4, {{"TLS", "shm"}});
+        const JobContexts job(4, {{"TLS", "shm"}});
         std::mt19937 random(seed);
         constexpr int kTries = 50;
         std::string made = ucg_status_string(UCG_ERR_BUSY);
@@ -151,7 +151,7 @@ TEST_CASE("capi: memory that is being made is given back when its group is aband
     // The steps lead into the making of the memory, and of the group.
     for (int steps = 0; steps < 8; ++steps) {
         CAPTURE(steps);
-        const Job job(3, {{"TLS", "shm"}});
+        const JobContexts job(3, {{"TLS", "shm"}});
         auto& creations = never_ended({0, 1, 2}).creations;
         for (std::size_t rank = 0; rank < 3; ++rank) {
             REQUIRE(creations[rank]->start(job.context(rank)) == UCG_OK);
@@ -180,7 +180,7 @@ TEST_CASE("capi: a rank that leaves while memory is being made costs the others 
     // The steps lead into the making of the memory, and of the group.
     for (int steps = 0; steps < 8; ++steps) {
         CAPTURE(leaver, steps);
-        const Job job(3, {{"TLS", "shm"}}); // Without shared memory there is no group.
+        const JobContexts job(3, {{"TLS", "shm"}}); // Without shared memory there is no group.
         auto& creations = never_ended({0, 1, 2}).creations;
         for (std::size_t rank = 0; rank < 3; ++rank) {
             REQUIRE(creations[rank]->start(job.context(rank)) == UCG_OK);
@@ -217,7 +217,7 @@ TEST_CASE("capi: a rank that leaves while memory is being made costs the others 
 TEST_CASE("capi: a rank that cannot map the others' memory costs them its groups alone",
           "[capi][creation][errors]") {
     const auto results = fork_ranks(3, std::chrono::seconds(60), [](const ForkedRank& rank) {
-        ucg_context_h context = Job::make_context({{"TLS", "shm"}, {"LOG_LEVEL", "error"}});
+        ucg_context_h context = JobContexts::make_context({{"TLS", "shm"}, {"LOG_LEVEL", "error"}});
         void* memory = nullptr;
         if (ucg_mem_alloc(context, 1, &memory) != UCG_OK) { // So each has a segment of its own.
             return std::string("no memory");

@@ -13,7 +13,7 @@
 
 namespace {
 
-using ucg::test::Case;
+using ucg::test::CollectiveCase;
 using ucg::test::run_shm_group;
 using ucg::test::ThreadRank;
 
@@ -166,7 +166,7 @@ ucg_status_t run(Job& job, const ucg_coll_params_t& params, Form form) {
 }
 
 /// Bit 0 of `sides` means that the send buffer has a layout, bit 1 that the receive buffer has one.
-std::string check(Job& job, Case& c, Form form, unsigned sides) {
+std::string check(Job& job, CollectiveCase& c, Form form, unsigned sides) {
     const std::vector<std::int64_t> before = c.receive;
     Strided send(c.send);
     Strided receive(c.receive);
@@ -196,7 +196,7 @@ std::string check_all(Job& job, std::size_t count) {
     for (int type = 0; type < UCG_COLL_LAST; ++type) {
         for (const Form form : kForms) {
             for (unsigned variant = 1; variant < 8; ++variant) {
-                Case c{job.me.rank, size, (size - 1) / 2, count, variant > 3};
+                CollectiveCase c{job.me.rank, size, (size - 1) / 2, count, variant > 3};
                 fill(c, static_cast<ucg_coll_type_t>(type));
                 const std::string wrong = check(job, c, form, variant & 3U);
                 if (!wrong.empty()) {
@@ -213,7 +213,7 @@ std::string check_all(Job& job, std::size_t count) {
 /// Lets the second piece fail to be packed, or unpacked, on rank 1 alone. What is no error code
 /// ends the collective as an internal error.
 std::string fail(Job& job, Form form, unsigned sides, ucg_status_t failure) {
-    Case c{job.me.rank, job.me.meeting->size(), 0, 9000, false};
+    CollectiveCase c{job.me.rank, job.me.meeting->size(), 0, 9000, false};
     fill(c, UCG_COLL_ALLREDUCE);
     Strided send(c.send);
     Strided receive(c.receive);

@@ -20,7 +20,7 @@
 
 namespace {
 
-using ucg::test::Case;
+using ucg::test::CollectiveCase;
 using ucg::test::run_thread_ranks;
 using ucg::test::ThreadRank;
 
@@ -91,7 +91,8 @@ std::string run_all_collectives(ThreadRank& me, const Settings& settings,
     for (const std::size_t count : counts) {
         for (int type = 0; type < UCG_COLL_LAST && job.complaint().empty(); ++type) {
             for (const bool in_place : {false, true}) {
-                Case c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count, in_place};
+                CollectiveCase c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count,
+                                 in_place};
                 fill(c, static_cast<ucg_coll_type_t>(type));
                 const std::string what = std::string(ucg_coll_type_string(c.params.type)) + " of " +
                                          std::to_string(count) + (in_place ? " in place" : "");
@@ -163,39 +164,40 @@ TEST_CASE("capi: every plan passes the proof before it is used", "[capi][verify]
 }
 
 TEST_CASE("capi: nonblocking collectives overlap on two groups", "[capi][nonblocking]") {
-    CHECK(run_thread_ranks(3, [](ThreadRank& me) {
-              Job job(me, {{"TLS", "shm"}});
-              job.add_another_group();
-              // These are more than the window of outstanding collectives.
-              constexpr int kCount = 100;
-              std::vector<Case> cases;
-              for (int i = 0; i < kCount; ++i) {
-                  Case c{me.rank, 3, 1, static_cast<std::size_t>(1 + i * 13 % 700), false};
-                  cases.push_back(c);
-              }
-              std::vector<ucg_coll_h> requests(kCount);
-              for (int i = 0; i < kCount; ++i) {
-                  fill(cases[i], i % 2 == 0 ? UCG_COLL_ALLREDUCE : UCG_COLL_BCAST);
-                  job.require(ucg_coll_init(job.group(i % 3 == 0), &cases[i].params, &requests[i]),
-                              "init");
-                  const ucg_status_t started = ucg_coll_start(requests[i]);
-                  job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
-              }
-              // Each rank waits in its own order.
-              for (int i = 0; i < kCount; ++i) {
-                  const int which = (i * 37 + static_cast<int>(me.rank) * 11) % kCount;
-                  job.require(ucg_coll_wait(requests[which]), "wait");
-                  job.require(right(cases[which]), "wrong result");
-                  ucg_coll_free(requests[which]);
-              }
-              return job.complaint();
-          }) == "");
+    CHECK(
+        run_thread_ranks(3, [](ThreadRank& me) {
+            Job job(me, {{"TLS", "shm"}});
+            job.add_another_group();
+            // These are more than the window of outstanding collectives.
+            constexpr int kCount = 100;
+            std::vector<CollectiveCase> cases;
+            for (int i = 0; i < kCount; ++i) {
+                CollectiveCase c{me.rank, 3, 1, static_cast<std::size_t>(1 + i * 13 % 700), false};
+                cases.push_back(c);
+            }
+            std::vector<ucg_coll_h> requests(kCount);
+            for (int i = 0; i < kCount; ++i) {
+                fill(cases[i], i % 2 == 0 ? UCG_COLL_ALLREDUCE : UCG_COLL_BCAST);
+                job.require(ucg_coll_init(job.group(i % 3 == 0), &cases[i].params, &requests[i]),
+                            "init");
+                const ucg_status_t started = ucg_coll_start(requests[i]);
+                job.require(started == UCG_OK || started == UCG_INPROGRESS, "start");
+            }
+            // Each rank waits in its own order.
+            for (int i = 0; i < kCount; ++i) {
+                const int which = (i * 37 + static_cast<int>(me.rank) * 11) % kCount;
+                job.require(ucg_coll_wait(requests[which]), "wait");
+                job.require(right(cases[which]), "wrong result");
+                ucg_coll_free(requests[which]);
+            }
+            return job.complaint();
+        }) == "");
 }
 
 TEST_CASE("capi: a prepared collective runs again with new data", "[capi][persistent]") {
     CHECK(run_thread_ranks(2, [](ThreadRank& me) {
               Job job(me, {{"TLS", "shm"}});
-              Case c{me.rank, 2, 0, 5, false};
+              CollectiveCase c{me.rank, 2, 0, 5, false};
               fill(c, UCG_COLL_ALLREDUCE);
               ucg_coll_h request = nullptr;
               job.require(ucg_coll_init(job.group(), &c.params, &request), "init");
@@ -270,7 +272,7 @@ TEST_CASE("capi: without room for shared memory all ranks step down to UCX", "[c
               attr.field_mask = ~std::uint64_t{0};
               job.require(ucg_group_query(job.group(), &attr), "query");
               job.require(attr.uses_shm == 0 && attr.uses_ucx == 1, "not stepped down");
-              Case c{me.rank, 2, 0, 100, false};
+              CollectiveCase c{me.rank, 2, 0, 100, false};
               fill(c, UCG_COLL_ALLREDUCE);
               job.require(ucg_coll_run(job.group(), &c.params), "allreduce");
               job.require(right(c), "wrong result");
@@ -341,7 +343,7 @@ TEST_CASE("capi: ranks that name different cost profiles are told so", "[capi][e
 TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[capi][algorithm]") {
     CHECK(run_thread_ranks(2, [](ThreadRank& me) {
               Job job(me, {{"ALLREDUCE", "no_such_algorithm"}, {"TLS", "shm"}});
-              Case c{me.rank, 2, 0, 3, false};
+              CollectiveCase c{me.rank, 2, 0, 3, false};
               fill(c, UCG_COLL_ALLREDUCE);
               job.require(ucg_coll_run(job.group(), &c.params), "allreduce");
               job.require(right(c), "wrong result");
@@ -354,7 +356,7 @@ TEST_CASE("capi: an algorithm that cannot serve gives way with a warning", "[cap
 /// vectors.
 class InHeap {
   public:
-    InHeap(ucg_context_h context, Case& c, unsigned which) : context_(context), case_(c) {
+    InHeap(ucg_context_h context, CollectiveCase& c, unsigned which) : context_(context), case_(c) {
         if ((which & 1) != 0) {
             case_.params.send_buffer = send_ = copy_of(c.send);
         }
@@ -390,7 +392,7 @@ class InHeap {
     }
 
     ucg_context_h context_;
-    Case& case_;
+    CollectiveCase& case_;
     void* send_ = nullptr;
     void* receive_ = nullptr;
 };
@@ -417,7 +419,8 @@ std::string run_reading_peers(ThreadRank& me, const Settings& settings) {
     for (const std::size_t count : {1, 7, 1000, 20000}) {
         for (const ucg_coll_type_t type : kReadingPeers) {
             for (const bool in_place : {false, true}) {
-                Case c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count, in_place};
+                CollectiveCase c{me.rank, me.meeting->size(), (me.meeting->size() - 1) / 2, count,
+                                 in_place};
                 fill(c, type);
                 InHeap heap(job.context(), c, turn++ / 3 + me.rank);
                 const std::string what = std::string(ucg_coll_type_string(type)) + " of " +
@@ -454,12 +457,13 @@ std::string run_overlapping(ThreadRank& me, const Settings& settings) {
     while (job.group_count() < kGroups) {
         job.add_another_group();
     }
-    std::deque<Case> cases;
+    std::deque<CollectiveCase> cases;
     std::deque<InHeap> heap;
     std::vector<ucg_coll_h> requests(kCalls);
     for (unsigned i = 0; i < kCalls && job.complaint().empty(); ++i) {
         const unsigned size = me.meeting->size();
-        Case& c = cases.emplace_back(me.rank, size, i % size, 1 + i * 131 % 1900, i % 2 == 0);
+        CollectiveCase& c =
+            cases.emplace_back(me.rank, size, i % size, 1 + i * 131 % 1900, i % 2 == 0);
         fill(c, kReadingPeers[i / kGroups % std::size(kReadingPeers)]);
         heap.emplace_back(job.context(), c, i / 5 + me.rank);
         job.require(ucg_coll_init(job.group(i % kGroups), &c.params, &requests[i]), "init");

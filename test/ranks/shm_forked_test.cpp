@@ -79,7 +79,7 @@ void require_all_ok(const std::vector<test::RankResult>& results) {
     }
 }
 
-void run_pattern(const test::Pattern& pattern, const ShmOptions& options) {
+void run_pattern(const test::TrafficPattern& pattern, const ShmOptions& options) {
     CAPTURE(pattern.seed, pattern.rank_count);
     require_all_ok(test::fork_ranks(pattern.rank_count, 60s, [&](const test::ForkedRank& rank) {
         Node node(rank, options);
@@ -96,14 +96,14 @@ void run_pattern(const test::Pattern& pattern, const ShmOptions& options) {
 } // namespace
 
 TEST_CASE("transport/shm: random messages arrive whole", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 4, 8);
     pattern.seed = GENERATE(1U, 2U, 3U);
     run_pattern(pattern, {});
 }
 
 TEST_CASE("transport/shm: long messages are cut into fragments", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 4);
     pattern.seed = GENERATE(11U, 12U);
     pattern.sequences = 3;
@@ -114,7 +114,7 @@ TEST_CASE("transport/shm: long messages are cut into fragments", "[ranks][shm]")
 }
 
 TEST_CASE("transport/shm: long messages come by one copy, beside short ones", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 4);
     pattern.seed = GENERATE(61U, 62U);
     pattern.sequences = 3;
@@ -127,7 +127,7 @@ TEST_CASE("transport/shm: long messages come by one copy, beside short ones", "[
 
 TEST_CASE("transport/shm: ranks that make their rings when they first have messages",
           "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 8, 24);
     pattern.seed = GENERATE(81U, 82U);
     pattern.sequences = 4;
@@ -140,7 +140,7 @@ TEST_CASE("transport/shm: ranks that make their rings when they first have messa
 
 TEST_CASE("transport/shm: where the kernel refuses to read a peer, messages are copied twice",
           "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.seed = 71;
     pattern.sequences = 3;
     pattern.rank_count = 3;
@@ -166,7 +166,7 @@ TEST_CASE("transport/shm: where the kernel refuses to read a peer, messages are 
 }
 
 TEST_CASE("transport/shm: a slow receiver holds senders back and loses nothing", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 4);
     pattern.seed = 31;
     pattern.sequences = 12;
@@ -181,7 +181,7 @@ TEST_CASE("transport/shm: a slow receiver holds senders back and loses nothing",
 }
 
 TEST_CASE("transport/shm: many messages outstanding, signals between them", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 8);
     pattern.seed = 41;
     pattern.sequences = 64;
@@ -191,7 +191,7 @@ TEST_CASE("transport/shm: many messages outstanding, signals between them", "[ra
 }
 
 TEST_CASE("transport/shm: the least rings work", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 4);
     pattern.seed = 51;
     ShmOptions options;
@@ -208,7 +208,7 @@ TEST_CASE("transport/shm: groups come and go on one heap", "[ranks][shm]") {
     require_all_ok(test::fork_ranks(3, 60s, [&](const test::ForkedRank& rank) -> std::string {
         // There is room for two groups at a time, so memory must be given back and be zero again.
         Node node(rank, options, 4 << 20);
-        test::Pattern pattern;
+        test::TrafficPattern pattern;
         pattern.rank_count = 3;
         pattern.sizes = {1, 41, 5000};
         for (std::uint64_t round = 0; round < 12; ++round) {

@@ -15,7 +15,7 @@
 
 namespace ucg::test {
 
-struct Pattern {
+struct TrafficPattern {
     std::uint64_t seed = 1;
     Rank rank_count = 2;
     std::uint32_t sequences = 8;         ///< Collectives outstanding at once.
@@ -35,7 +35,7 @@ inline std::byte pattern_byte(const transport::Message& m, Rank from, Rank to, s
 /// One rank's messages of the pattern, and their memory.
 class PatternRank {
   public:
-    PatternRank(const Pattern& pattern, Rank self) : pattern_(pattern), self_(self) {
+    PatternRank(const TrafficPattern& pattern, Rank self) : pattern_(pattern), self_(self) {
         std::mt19937_64 random(pattern.seed);
         for (std::uint32_t sequence = 0; sequence < pattern.sequences; ++sequence) {
             for (Rank from = 0; from < pattern.rank_count; ++from) {
@@ -174,7 +174,7 @@ class PatternRank {
         return "";
     }
 
-    Pattern pattern_;
+    TrafficPattern pattern_;
     Rank self_;
     std::vector<transport::Message> sends_;
     std::vector<transport::Message> recvs_;

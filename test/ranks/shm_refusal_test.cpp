@@ -328,7 +328,7 @@ TEST_CASE("transport/shm: a crowd of messages while one rank after the other is 
     if (!kernel_copies()) {
         return;
     }
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 4);
     pattern.seed = GENERATE(91U, 92U, 93U, 94U);
     pattern.sequences = 12;

@@ -28,7 +28,7 @@ using transport::ShmTransport;
 } // namespace
 
 TEST_CASE("transport/shm: threads exchange random messages", "[ranks][shm]") {
-    test::Pattern pattern;
+    test::TrafficPattern pattern;
     pattern.rank_count = GENERATE(2, 3, 4);
     pattern.seed = GENERATE(21U, 22U, 23U);
     pattern.sizes = {0, 1, 40, 41, 64, 4096, (64 << 10) + 1};

@@ -243,6 +243,41 @@ def check_code(path, text):
             yield number, "a pure function of its arguments sees no clock and no environment"
 
 
+TYPE = re.compile(r"\b(?:class|struct|union|enum(?:\s+class)?)\s+(?:alignas\([^)]*\)\s*)?(\w+)"
+                  r"(?:\s+final)?(?:\s*:(?!:)[^;{}]*)?\s*\{")
+NAMESPACE = re.compile(r"\b(?:namespace\b[^;{}=]*|extern\s+[^;{}()]*)\{")
+
+
+def types_of(text):
+    """(line number, name) of each type that a header defines. Those within a type, or within a
+    function, are left out: who reads their name reads the outer one with it."""
+    code = without_comments_and_strings(text)
+    types = {match.end(): match for match in TYPE.finditer(code)}
+    spaces = {match.end() for match in NAMESPACE.finditer(code)}
+    within_spaces = []  # For each open brace: whether it is a namespace's.
+    for brace in re.finditer(r"[{}]", code):
+        if brace[0] == "{":
+            if brace.end() in types and all(within_spaces):
+                match = types[brace.end()]
+                yield code.count("\n", 0, match.start()) + 1, match[1]
+            within_spaces.append(brace.end() in spaces)
+        elif within_spaces:
+            within_spaces.pop()
+
+
+def check_type_names(root, files):
+    """(path, line, reason) of types in headers that have the name of another one, whatever the
+    namespaces: a name stands for one thing."""
+    first = {}
+    for path in files:
+        if path.suffix not in {".h", ".hpp"}:
+            continue
+        for number, name in types_of((root / path).read_text(encoding="utf-8")):
+            other = first.setdefault(name, f"{path}:{number}")
+            if other != f"{path}:{number}":
+                yield path, number, f"a type of the name {name} is in {other} already"
+
+
 # The words are put together here so that this file does not find itself.
 FOREIGN_PATH = re.compile(r"(?<![\w.$}\]-])/(?:" + "|".join(("ro" + "ot", "ho" + "me", "wo" + "rk"))
                           + r")/")
@@ -329,7 +364,7 @@ def check(root):
     """(findings, remarks) for the tree at `root`; a finding is (path, line, reason)."""
     files = tree_files(root)
     ours = {str(path) for path in files}
-    findings, remarks = list(check_layout(root, files)), []
+    findings, remarks = [*check_layout(root, files), *check_type_names(root, files)], []
     for path in files:
         if "golden" in path.parts or path.suffix not in TEXT | {".md"}:
             continue

@@ -148,6 +148,24 @@ class Tidy(unittest.TestCase):
         self.assert_found("#pragma once", "topo/x.hpp", "int x;\n")
         self.assert_found("using namespace", "topo/x.hpp", "#pragma once\nusing namespace a;\n")
 
+    def test_names_of_types(self):
+        first = "#pragma once\nnamespace a::b {\nclass Link final : public Base {\n};\n}\n"
+        for text in ("namespace c {\nstruct Link {\n};\n}\n",
+                     'extern "C" {\nunion Link { int x; };\n}\n',
+                     "enum class Link : int { a };\n", "struct alignas(64) Link {};\n"):
+            with self.subTest(text), tree(**{"topo/a.hpp": first,
+                                             "topo/b.hpp": "#pragma once\n" + text}) as root:
+                self.assertEqual([(str(path), reason) for path, _, reason in tidy.check(root)[0]],
+                                 [("topo/b.hpp",
+                                   "a type of the name Link is in topo/a.hpp:3 already")])
+        for text in ("class Link;\nvoid f(struct Link* x);\n", "// class Link {};\n",
+                     "struct Other {\n    struct Link {\n    };\n};\n",
+                     "inline void f() {\n    struct Link {\n    };\n}\n",
+                     "struct LinkOther {\n};\n"):
+            with self.subTest(text), tree(**{"topo/a.hpp": first,
+                                             "topo/b.hpp": "#pragma once\n" + text}) as root:
+                self.assertEqual(tidy.check(root)[0], [])
+
     def test_time_limits(self):
         name = "topo/meson.build"
         self.assert_found("without a timeout", name, "test('a', b(c('timeout: 1')), suite: 'd')\n")

@@ -34,11 +34,11 @@ class Text {
     fmt::memory_buffer buffer_;
 };
 
-std::string arrow(const Plan& plan, Message message) {
+std::string arrow(const Plan& plan, PhaseMessage message) {
     return fmt::format("{} -> {}", plan.name(message.source), plan.name(message.target));
 }
 
-std::string cell(const Plan& plan, const std::optional<Message>& message) {
+std::string cell(const Plan& plan, const std::optional<PhaseMessage>& message) {
     return message ? arrow(plan, *message) : std::string();
 }
 
@@ -126,7 +126,7 @@ void print_phases(const Plan& plan, Text& text) {
     }
 }
 
-std::string pair(const Plan& plan, Message message) {
+std::string pair(const Plan& plan, PhaseMessage message) {
     return fmt::format(R"(["{}","{}"])", plan.name(message.source), plan.name(message.target));
 }
 

@@ -78,7 +78,7 @@ class PhaseBounds {
 
 /// Returns whether the sum that cost::factored_ns() computes equals the simulated time.
 bool is_closed(const SearchQuestion& question, const MultiplyingSchedule& schedule) {
-    const sim::Network& network = question.options.network;
+    const sim::NetworkModel& network = question.options.network;
     return (std::holds_alternative<cost::Postal>(network) ||
             std::holds_alternative<cost::PipeliningPostal>(network)) &&
            !question.options.host_link && !question.request.in_place &&
@@ -277,7 +277,7 @@ Result<cost::Profile> equivalent_profile(const SearchQuestion& question) {
         profile.levels.fill(model);
         return profile;
     };
-    const sim::Network& network = question.options.network;
+    const sim::NetworkModel& network = question.options.network;
     if (const auto* model = std::get_if<cost::PipeliningPostal>(&network)) {
         return equal({model->alpha_p_ns + model->alpha_r_ns + model->beta_ns_per_byte, 0,
                       model->alpha_r_ns, model->beta_ns_per_byte});

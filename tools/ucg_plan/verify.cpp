@@ -201,7 +201,7 @@ class Campaign {
         if (schedules == proved) {
             return {};
         }
-        const std::optional<graph::Network> links =
+        const std::optional<graph::SwitchTree> links =
             plan::links_to_prove(facts, schedules.front().algorithm);
         Status status = graph::verify(schedules, requests, same_host, &facts.placement,
                                       links ? &*links : nullptr);

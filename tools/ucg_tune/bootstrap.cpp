@@ -104,7 +104,7 @@ Result<Rank> number_in(const char* variable) {
 
 } // namespace
 
-Result<Place> launched_place() {
+Result<RankInJob> launched_place() {
     constexpr std::array<std::pair<const char*, const char*>, 3> kLaunchers = {{
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
         {"PMI_RANK", "PMI_SIZE"},
@@ -123,12 +123,12 @@ Result<Place> launched_place() {
             return failure(Code::invalid_argument, "{}: {} ranks cannot have a rank {}",
                            rank_variable, *count, *rank);
         }
-        return Place{*rank, *count};
+        return RankInJob{*rank, *count};
     }
-    return Place{};
+    return RankInJob{};
 }
 
-Bootstrap::~Bootstrap() {
+TcpStar::~TcpStar() {
     if (listener_ >= 0) {
         ::close(listener_);
     }
@@ -139,7 +139,8 @@ Bootstrap::~Bootstrap() {
     }
 }
 
-Status Bootstrap::join(const Place& place, const std::string& point, std::chrono::seconds timeout) {
+Status TcpStar::join(const RankInJob& place, const std::string& point,
+                     std::chrono::seconds timeout) {
     place_ = place;
     const std::size_t colon = point.rfind(':');
     if (colon == std::string::npos || colon == 0) {
@@ -157,7 +158,7 @@ Status Bootstrap::join(const Place& place, const std::string& point, std::chrono
     return accept_all(end);
 }
 
-Status Bootstrap::fork(Rank count, std::chrono::seconds timeout) {
+Status TcpStar::fork(Rank count, std::chrono::seconds timeout) {
     UCG_ASSERT(count >= 2);
     place_ = {0, count};
     if (Status status = listen("127.0.0.1", "0"); !status.ok()) {
@@ -190,7 +191,7 @@ Status Bootstrap::fork(Rank count, std::chrono::seconds timeout) {
     return accept_all(end);
 }
 
-Status Bootstrap::listen(const std::string& host, const std::string& port) {
+Status TcpStar::listen(const std::string& host, const std::string& port) {
     const Result<Addresses> at = resolve(host, port, AI_PASSIVE);
     if (!at.ok()) {
         return at.status();
@@ -206,7 +207,7 @@ Status Bootstrap::listen(const std::string& host, const std::string& port) {
     return {};
 }
 
-Status Bootstrap::accept_all(SteadyClock::time_point end) {
+Status TcpStar::accept_all(SteadyClock::time_point end) {
     lines_.assign(static_cast<std::size_t>(place_.count), -1);
     for (Rank joined = 1; joined < place_.count;) {
         const auto left =
@@ -235,8 +236,8 @@ Status Bootstrap::accept_all(SteadyClock::time_point end) {
     return {};
 }
 
-Status Bootstrap::connect(const std::string& host, const std::string& port,
-                          SteadyClock::time_point end) {
+Status TcpStar::connect(const std::string& host, const std::string& port,
+                        SteadyClock::time_point end) {
     const Result<Addresses> at = resolve(host, port, 0);
     if (!at.ok()) {
         return at.status();
@@ -263,7 +264,7 @@ Status Bootstrap::connect(const std::string& host, const std::string& port,
     }
 }
 
-Result<std::vector<std::string>> Bootstrap::allgather(std::string_view mine) {
+Result<std::vector<std::string>> TcpStar::allgather(std::string_view mine) {
     std::vector<std::string> all(static_cast<std::size_t>(place_.count));
     const auto gone = [](Rank rank) {
         return failure(Code::unreachable,
@@ -295,7 +296,7 @@ Result<std::vector<std::string>> Bootstrap::allgather(std::string_view mine) {
     return all;
 }
 
-Status Bootstrap::reap() {
+Status TcpStar::reap() {
     Status status;
     for (const int child : children_) {
         int outcome = 0;

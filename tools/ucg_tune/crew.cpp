@@ -191,7 +191,7 @@ Result<double> Driver::cma_ns(std::byte* target, std::uint64_t copied, std::uint
     return ns;
 }
 
-double Driver::messages_ns(const MessageWork& work) {
+double Driver::messages_ns(const TimedMessages& work) {
     UCG_ASSERT(pair_ != nullptr && work.lane < pair_->lane_count());
     give({.task = Task::messages, .messages = work});
     const double ns = pair_->run(work);

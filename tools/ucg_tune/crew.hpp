@@ -37,7 +37,7 @@ enum class Series : std::uint8_t {
     combined,
     shares,
     burst,
-    one_way_written, ///< one_way of bytes just written (MessageWork::written).
+    one_way_written, ///< one_way of bytes just written (TimedMessages::written).
     exchange_written,
 };
 
@@ -87,7 +87,7 @@ class Driver {
     Result<double> cma_lookup_ns(std::uint64_t bytes);
     /// Exchanges messages between the driver and member 1, and returns the time of one. REQUIRES:
     /// CrewOptions::lanes has the lane of `work`.
-    double messages_ns(const MessageWork& work);
+    double messages_ns(const TimedMessages& work);
     void dismiss();
 
   private:
@@ -100,7 +100,7 @@ class Driver {
         std::uint64_t bytes = 0;
         std::uint64_t stride = 0;
         std::uint64_t blocks = 0;
-        MessageWork messages = {};
+        TimedMessages messages = {};
     };
     friend struct Board;
 

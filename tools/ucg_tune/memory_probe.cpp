@@ -43,7 +43,7 @@ class Probe {
         forget_marks();
         Status status;
         const auto then = [&](auto&& phase) { status = status.ok() ? phase() : status; };
-        for (const Neighbours& neighbours : neighbours_) {
+        for (const CpusAtDistance& neighbours : neighbours_) {
             then([&] { return measure_level(neighbours); });
             then([&] { return measure_contention(neighbours); });
         }
@@ -51,7 +51,7 @@ class Probe {
         then([&] { return measure_cma(); });
         then([&] { return measure_own_copies(); });
         then([&] { return measure_oversubscribed_copies(); });
-        for (const Neighbours& neighbours : neighbours_) {
+        for (const CpusAtDistance& neighbours : neighbours_) {
             then([&] { return measure_messages_to(neighbours); });
         }
         then([&] { return measure_switch(); });
@@ -105,7 +105,7 @@ class Probe {
         for (std::size_t i = 0; i < cost::kMemoryLevelCount; ++i) {
             const auto distance = static_cast<topo::Distance>(i);
             if (std::none_of(neighbours_.begin(), neighbours_.end(),
-                             [&](const Neighbours& n) { return n.distance == distance; })) {
+                             [&](const CpusAtDistance& n) { return n.distance == distance; })) {
                 run_.note(
                     "{}: no two CPUs that this process may use are so far apart; not measured",
                     topo::name(distance));
@@ -124,7 +124,7 @@ class Probe {
         return {};
     }
 
-    Status measure_messages_to(const Neighbours& neighbours) {
+    Status measure_messages_to(const CpusAtDistance& neighbours) {
         const std::string what = fmt::format("{}, messages", topo::name(neighbours.distance));
         const Result<bool> skipped = skips(what, neighbours.cpus);
         return !skipped.ok() || *skipped
@@ -137,8 +137,8 @@ class Probe {
     /// or hours, and figures for reading the other's lines would be wrong for the rest of the time.
     Result<bool> apart(const std::string& what, const std::vector<std::uint32_t>& cpus) {
         constexpr double kSeveralTimes = 3;
-        const bool share_cache =
-            std::any_of(neighbours_.begin(), neighbours_.end(), [&](const Neighbours& neighbours) {
+        const bool share_cache = std::any_of(
+            neighbours_.begin(), neighbours_.end(), [&](const CpusAtDistance& neighbours) {
                 return neighbours.distance == topo::Distance::cache &&
                        neighbours.cpus[0] == cpus[0];
             });
@@ -178,7 +178,7 @@ class Probe {
 
     /// Returns two CPUs whose caches are near, or one CPU twice.
     std::vector<std::uint32_t> pair() const {
-        for (const Neighbours& neighbours : neighbours_) {
+        for (const CpusAtDistance& neighbours : neighbours_) {
             if (neighbours.distance != topo::Distance::core) {
                 return {neighbours.cpus[0], neighbours.cpus[1]};
             }
@@ -188,14 +188,14 @@ class Probe {
                    : std::vector<std::uint32_t>{neighbours_[0].cpus[0], neighbours_[0].cpus[1]};
     }
 
-    Status measure_level(const Neighbours& neighbours) {
+    Status measure_level(const CpusAtDistance& neighbours) {
         const std::string where(topo::name(neighbours.distance));
         if (const Result<bool> skipped = skips(where, neighbours.cpus); !skipped.ok() || *skipped) {
             return skipped.status();
         }
         std::uint64_t memory_bytes = 0;
         for (const std::uint64_t bytes : kReadBytes) {
-            memory_bytes = std::max(memory_bytes, Blocks(bytes).span());
+            memory_bytes = std::max(memory_bytes, CopyBlocks(bytes).span());
         }
         std::vector<std::byte> target(memory_bytes, std::byte{1});
         Status status =
@@ -203,7 +203,7 @@ class Probe {
                         [&](Driver& driver, std::uint32_t round) {
                             for (const std::uint64_t bytes : kReadBytes) {
                                 if (bytes <= run_.longest(bytes)) {
-                                    const Blocks blocks(bytes);
+                                    const CopyBlocks blocks(bytes);
                                     driver.peer_writes(blocks.bytes, blocks.stride, blocks.count);
                                     driver.record({Series::read, 1, round, bytes,
                                                    copy_blocks(target.data(), driver.memory(1),
@@ -218,7 +218,7 @@ class Probe {
         cost::MemoryLevel& level = model().levels[static_cast<std::size_t>(neighbours.distance)];
         const std::string table = "memory.levels." + where;
         level.latency_ns = run_.learn(where, Series::line, table, "latency_ns");
-        // Blocks follow one another, so that a processor requests one while it copies another:
+        // CopyBlocks follow one another, so that a processor requests one while it copies another:
         // their times do not include the latency.
         level.per_byte_ns =
             run_.learn_slope(run_.points(where, Series::read), 0, table, "per_byte_ns");
@@ -226,7 +226,7 @@ class Probe {
         return {};
     }
 
-    Status measure_contention(const Neighbours& neighbours) {
+    Status measure_contention(const CpusAtDistance& neighbours) {
         const std::string level_name(topo::name(neighbours.distance));
         const std::string where = level_name + " contended";
         const auto readers = static_cast<unsigned>(neighbours.cpus.size()) - 1;
@@ -357,7 +357,7 @@ class Probe {
     static void work_in(const CacheWork& work, Driver& driver, Vectors& vectors,
                         std::uint32_t round) {
         // Half is for the source, half for what the peer has read.
-        const Blocks blocks(whole_lines(work.bytes / 2));
+        const CopyBlocks blocks(whole_lines(work.bytes / 2));
         driver.peer_reads_mine(blocks.bytes, blocks.stride, 1);
         driver.record({Series::reduce, kOperands[0], round, sizeof(double),
                        vectors.reduce_ns(kOperands[0], sizeof(double))});
@@ -412,7 +412,7 @@ class Probe {
     }
 
     /// Returns the summary of a series that was recorded for every cache.
-    const Summary& time_in(const CacheWork& work, Series series, std::uint32_t count) const {
+    const Quartiles& time_in(const CacheWork& work, Series series, std::uint32_t count) const {
         const std::string_view where = cost::name(work.cache);
         const auto found = std::find_if(
             run_.result().points.begin(), run_.result().points.end(), [&](const Point& point) {
@@ -430,7 +430,7 @@ class Probe {
         const std::string table = table_of(work.cache);
         const auto half = static_cast<double>(whole_lines(work.bytes / 2));
         const auto learn_copy = [&](Series series, std::string_view key, double& rate) {
-            const Summary& ns = time_in(work, series, 1);
+            const Quartiles& ns = time_in(work, series, 1);
             rate = ns.median / half;
             run_.fitted(table, key, spread(ns));
         };
@@ -544,7 +544,7 @@ class Probe {
     const std::vector<std::uint32_t>& cpus_;
     std::uint64_t l3_bytes_ = 0; ///< Bytes of the whole cache.
     double usual_line_ns_ = 0;   ///< Between CPUs that share a cache, by the built-in costs.
-    std::vector<Neighbours> neighbours_;
+    std::vector<CpusAtDistance> neighbours_;
     ProbeRun run_;
 };
 

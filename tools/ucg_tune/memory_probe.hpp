@@ -30,7 +30,7 @@ struct Point {
     Series series = Series::line;
     std::uint32_t count = 1; ///< Readers or operands.
     std::uint64_t bytes = 0;
-    Summary ns;
+    Quartiles ns;
 };
 
 /// Where a figure of the profile comes from.

@@ -50,12 +50,12 @@ inline std::vector<std::uint64_t> sets_between(std::uint64_t shortest, std::uint
 }
 
 /// The blocks that one round copies at a given length.
-struct Blocks {
+struct CopyBlocks {
     std::uint64_t bytes;
     std::uint64_t stride;
     std::uint64_t count;
 
-    explicit Blocks(std::uint64_t length)
+    explicit CopyBlocks(std::uint64_t length)
         : bytes(length), stride(round_up(length, kPage) + kSkew),
           count(std::clamp<std::uint64_t>(kRoundBytes / length, 1, 16)) {}
     std::uint64_t span() const { return count * stride; }
@@ -63,7 +63,8 @@ struct Blocks {
 
 /// Returns the time per block of copying the blocks by `copy(target, source, bytes)`.
 template <typename Copy>
-double copy_blocks(std::byte* target, const std::byte* source, const Blocks& blocks, Copy copy) {
+double copy_blocks(std::byte* target, const std::byte* source, const CopyBlocks& blocks,
+                   Copy copy) {
     const Clock::time_point start = Clock::now();
     for (std::uint64_t i = 0; i < blocks.count; ++i) {
         copy(target + i * blocks.stride, source + i * blocks.stride, blocks.bytes);
@@ -92,7 +93,7 @@ class Vectors {
 
     double reduce_ns(std::uint32_t operands, std::uint64_t bytes) {
         const engine::CombineFn sum =
-            engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+            engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64);
         std::array<const std::byte*, kOperands.back()> pointers;
         for (std::uint32_t k = 0; k < operands; ++k) {
             pointers[k] = at(k * bytes);

@@ -50,7 +50,7 @@ MessagePair::create(shm::Heap& heap, Rank self, std::span<const transport::ShmOp
     return pair;
 }
 
-Message MessagePair::message(Direction direction, const MessageWork& work) {
+Message MessagePair::message(Direction direction, const TimedMessages& work) {
     UCG_ASSERT(work.bytes <= bytes_max_);
     std::byte* memory = work.in_segment ? segment_.data() : private_.data();
     Message message;
@@ -82,14 +82,14 @@ void MessagePair::move(ShmTransport& lane, std::span<Message> messages) {
     await(lane, messages);
 }
 
-void MessagePair::there_and_back(ShmTransport& lane, const MessageWork& work) {
+void MessagePair::there_and_back(ShmTransport& lane, const TimedMessages& work) {
     Message first = message(self_ == 0 ? Direction::send : Direction::recv, work);
     Message second = message(self_ == 0 ? Direction::recv : Direction::send, work);
     move(lane, {&first, 1});
     move(lane, {&second, 1});
 }
 
-void MessagePair::both_at_once(ShmTransport& lane, const MessageWork& work) {
+void MessagePair::both_at_once(ShmTransport& lane, const TimedMessages& work) {
     std::array<Message, 2> both = {message(Direction::send, work), message(Direction::recv, work)};
     move(lane, both);
 }
@@ -100,7 +100,7 @@ void MessagePair::acknowledge(ShmTransport& lane) {
     move(lane, {&word, 1});
 }
 
-double MessagePair::stream_ns(ShmTransport& lane, const MessageWork& work) {
+double MessagePair::stream_ns(ShmTransport& lane, const TimedMessages& work) {
     acknowledge(lane);
     const Clock::time_point start = Clock::now();
     for (std::uint32_t i = 0; i < work.count; ++i) {
@@ -117,9 +117,9 @@ double MessagePair::stream_ns(ShmTransport& lane, const MessageWork& work) {
 
 /// Receives a message and adds a vector of the own to it: part after part where these arrive, if
 /// the lane gives them out, else as a whole.
-void MessagePair::combine_next(ShmTransport& lane, const MessageWork& work) {
+void MessagePair::combine_next(ShmTransport& lane, const TimedMessages& work) {
     static const engine::CombineFn kSum =
-        engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+        engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64);
     Message one = message(Direction::recv, work);
     const auto combine = [&](const std::byte* arrived, std::uint64_t bytes) {
         const std::array<const std::byte*, 2> operands = {private_.data() + one.taken, arrived};
@@ -138,7 +138,7 @@ void MessagePair::combine_next(ShmTransport& lane, const MessageWork& work) {
     combine(one.data + one.taken, one.bytes - one.taken);
 }
 
-double MessagePair::shares_ns(ShmTransport& lane, const MessageWork& work) {
+double MessagePair::shares_ns(ShmTransport& lane, const TimedMessages& work) {
     transport::FlagSlots& slots = *lane.flag_slots();
     std::byte* const received = message(Direction::recv, work).data;
     acknowledge(lane);
@@ -164,7 +164,7 @@ double MessagePair::shares_ns(ShmTransport& lane, const MessageWork& work) {
     return since_ns(start) / work.count;
 }
 
-double MessagePair::burst_ns(ShmTransport& lane, const MessageWork& work) {
+double MessagePair::burst_ns(ShmTransport& lane, const TimedMessages& work) {
     const std::uint32_t depth = depths_[work.lane];
     std::vector<Message> burst;
     double sum_ns = 0;
@@ -190,7 +190,7 @@ void MessagePair::start_other(ShmTransport& lane) {
 /// Times messages that were just written: one way with a word back, or both ways at once after a
 /// word to the second end. Without that word, the second end on the same CPU would have done its
 /// part before the clock starts.
-double MessagePair::written_ns(ShmTransport& lane, const MessageWork& work) {
+double MessagePair::written_ns(ShmTransport& lane, const TimedMessages& work) {
     const bool exchange = work.pattern == Pattern::exchange;
     double sum_ns = 0;
     for (std::uint32_t i = 0; i <= work.count; ++i) {
@@ -213,7 +213,7 @@ double MessagePair::written_ns(ShmTransport& lane, const MessageWork& work) {
     return sum_ns / work.count;
 }
 
-double MessagePair::run(const MessageWork& work) {
+double MessagePair::run(const TimedMessages& work) {
     ShmTransport& lane = *lanes_[work.lane];
     if (work.written) {
         return written_ns(lane, work);

@@ -25,7 +25,7 @@ enum class Pattern : std::uint8_t {
 };
 
 /// Messages to exchange and time. Both ends are given the same.
-struct MessageWork {
+struct TimedMessages {
     std::uint32_t lane = 0; ///< Index of the transport.
     Pattern pattern = Pattern::one_way;
     bool in_segment = false; ///< Whether buffers are mapped by the peer; else they are private.
@@ -53,18 +53,18 @@ class MessagePair {
 
     /// Runs the work and returns the time of one message in nanoseconds. Both ends call it; the
     /// first end's result counts.
-    double run(const MessageWork& work);
+    double run(const TimedMessages& work);
 
   private:
     MessagePair(Rank self, unsigned cpus) : self_(self), waiter_(2, cpus) {}
-    transport::Message message(transport::Direction direction, const MessageWork& work);
-    void there_and_back(transport::ShmTransport& lane, const MessageWork& work);
-    void both_at_once(transport::ShmTransport& lane, const MessageWork& work);
-    double written_ns(transport::ShmTransport& lane, const MessageWork& work);
-    double stream_ns(transport::ShmTransport& lane, const MessageWork& work);
-    double shares_ns(transport::ShmTransport& lane, const MessageWork& work);
-    double burst_ns(transport::ShmTransport& lane, const MessageWork& work);
-    void combine_next(transport::ShmTransport& lane, const MessageWork& work);
+    transport::Message message(transport::Direction direction, const TimedMessages& work);
+    void there_and_back(transport::ShmTransport& lane, const TimedMessages& work);
+    void both_at_once(transport::ShmTransport& lane, const TimedMessages& work);
+    double written_ns(transport::ShmTransport& lane, const TimedMessages& work);
+    double stream_ns(transport::ShmTransport& lane, const TimedMessages& work);
+    double shares_ns(transport::ShmTransport& lane, const TimedMessages& work);
+    double burst_ns(transport::ShmTransport& lane, const TimedMessages& work);
+    void combine_next(transport::ShmTransport& lane, const TimedMessages& work);
     void acknowledge(transport::ShmTransport& lane);
     void start_other(transport::ShmTransport& lane);
     void move(transport::ShmTransport& lane, std::span<transport::Message> messages);

@@ -71,7 +71,7 @@ struct Way {
     std::span<const Series> uses;
 };
 
-MessageWork work_of(Series use) {
+TimedMessages work_of(Series use) {
     const bool written = use == Series::one_way_written || use == Series::exchange_written;
     const bool exchange = use == Series::exchange || use == Series::exchange_written;
     const Pattern pattern = use == Series::stream     ? Pattern::stream
@@ -218,7 +218,7 @@ class CopyProbe {
 
     void time(Driver& driver, std::uint32_t round, std::uint32_t lane, Series use,
               std::uint64_t bytes) {
-        MessageWork work = work_of(use);
+        TimedMessages work = work_of(use);
         work.lane = lane;
         work.in_segment = ways_[lane].in_segment;
         work.bytes = bytes;
@@ -372,7 +372,7 @@ Status measure_messages(ProbeRun& run, topo::Distance distance,
             }
             for (const std::uint64_t bytes : kMessageBytes) {
                 if (bytes <= crew.message_bytes) {
-                    const MessageWork work = {.count = times_in_cell(bytes, 200), .bytes = bytes};
+                    const TimedMessages work = {.count = times_in_cell(bytes, 200), .bytes = bytes};
                     driver.record({Series::one_way, 1, round, bytes, driver.messages_ns(work)});
                 }
             }
@@ -398,7 +398,7 @@ Status measure_messages(ProbeRun& run, topo::Distance distance,
     const std::string table = fmt::format("levels.{}", topo::name(distance));
     const std::vector<FitPoint> times = run.points(where, Series::one_way);
     cost::LogGp costs;
-    const Summary& shortest = run.shortest(where, Series::one_way);
+    const Quartiles& shortest = run.shortest(where, Series::one_way);
     run.fitted(table, "latency_ns", spread(shortest));
     costs.gap_ns = run.learn(where, Series::stream, table, "gap_ns");
     costs.overhead_ns = run.learn(where, Series::burst, table, "overhead_ns");

@@ -6,19 +6,19 @@
 
 namespace ucg::tools {
 
-std::vector<Neighbours> neighbours_of(const topo::Machine& machine,
-                                      const std::vector<std::uint32_t>& cpus) {
+std::vector<CpusAtDistance> neighbours_of(const topo::Machine& machine,
+                                          const std::vector<std::uint32_t>& cpus) {
     std::vector<topo::Place> places;
     places.reserve(cpus.size());
     for (const std::uint32_t cpu : cpus) {
         places.push_back(machine.place_of({cpu}));
     }
-    std::vector<Neighbours> all;
+    std::vector<CpusAtDistance> all;
     for (std::size_t d = 0; d < cost::kMemoryLevelCount; ++d) {
         const auto distance = static_cast<topo::Distance>(d);
-        Neighbours best = {distance, {}};
+        CpusAtDistance best = {distance, {}};
         for (std::size_t i = 0; i < cpus.size(); ++i) {
-            Neighbours one = {distance, {cpus[i]}};
+            CpusAtDistance one = {distance, {cpus[i]}};
             for (std::size_t j = 0; j < cpus.size(); ++j) {
                 if (i != j && topo::distance(places[i], places[j]) == distance) {
                     one.cpus.push_back(cpus[j]);

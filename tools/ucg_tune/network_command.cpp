@@ -107,11 +107,11 @@ void NetworkCommand::check() const {
     check_outputs(app_, target_.output(), format_, plot_);
 }
 
-Status NetworkCommand::connect(Bootstrap& bootstrap) const {
+Status NetworkCommand::connect(TcpStar& bootstrap) const {
     if (processes_ > 0) {
         return bootstrap.fork(processes_, kBootstrapTimeout);
     }
-    const Result<Place> place = launched_place();
+    const Result<RankInJob> place = launched_place();
     if (!place.ok()) {
         return place.status();
     }
@@ -130,7 +130,7 @@ Status NetworkCommand::connect(Bootstrap& bootstrap) const {
 }
 
 Status NetworkCommand::run() {
-    Bootstrap bootstrap;
+    TcpStar bootstrap;
     if (Status status = connect(bootstrap); !status.ok()) {
         return status;
     }

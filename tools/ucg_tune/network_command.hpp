@@ -17,7 +17,7 @@ class NetworkCommand {
 
   private:
     void check() const; ///< Throws CLI::ParseError.
-    Status connect(Bootstrap& bootstrap) const;
+    Status connect(TcpStar& bootstrap) const;
     Status write(const NetworkResult& result, const ExistingProfile& base,
                  const std::string& path) const;
     std::string command() const;

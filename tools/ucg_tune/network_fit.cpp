@@ -98,7 +98,7 @@ Box box_of(std::vector<double> samples) {
     if (samples.empty()) {
         return {};
     }
-    const Summary summary = summarize(samples);
+    const Quartiles summary = summarize(samples);
     const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
     return {*least, summary.low, summary.median, summary.high, *most};
 }
@@ -114,13 +114,13 @@ double median_of_later(const std::vector<double>& batches) {
 
 } // namespace
 
-double stream_gap_ns(const Stream& stream) {
+double stream_gap_ns(const StreamTimes& stream) {
     return stream.batch_ns.size() < 2
                ? 0
                : median_of_later(stream.batch_ns) / static_cast<double>(stream.batch_bytes);
 }
 
-double contention(const Exchange& exchange, double gap_ns) {
+double contention(const PairwiseTimes& exchange, double gap_ns) {
     const double alone_ns = gap_ns * static_cast<double>(exchange.bytes);
     const double together_ns = median_of_later(exchange.batch_ns);
     return exchange.ranks < 3 || alone_ns <= 0 || together_ns <= 0

@@ -30,7 +30,7 @@ struct Multicast {
 
 /// The times of long messages to one peer, many of them under way, in batches that follow one
 /// another.
-struct Stream {
+struct StreamTimes {
     std::uint64_t message_bytes = 0;
     std::uint64_t batch_bytes = 0;
     std::vector<double> batch_ns; ///< Times from the first send to the last answer.
@@ -39,11 +39,11 @@ struct Stream {
 /// Returns the gap per byte of a stream, the median of its batches, in nanoseconds; 0 of fewer than
 /// two batches. The first batch does not count: links whose rate a token bucket limits let a
 /// bucketful pass at once, which is as much as a multicast sends, and then no more than their rate.
-double stream_gap_ns(const Stream& stream);
+double stream_gap_ns(const StreamTimes& stream);
 
 /// The times of a pairwise alltoall: each of `ranks` sends `bytes` in long messages, to all others
 /// in rotation, with one message under way in each direction.
-struct Exchange {
+struct PairwiseTimes {
     Rank ranks = 0; ///< With fewer than three nothing was measured.
     std::uint64_t bytes = 0;
     std::vector<double> batch_ns; ///< Times until the last rank is done.
@@ -52,7 +52,7 @@ struct Exchange {
 /// Returns how many times as long the exchange takes as a rank's bytes would take on a link by
 /// themselves, at `gap_ns` each: the median of batches, at least 1; 0 where it was not measured.
 /// The first batch does not count, since connections are made during it.
-double contention(const Exchange& exchange, double gap_ns);
+double contention(const PairwiseTimes& exchange, double gap_ns);
 
 struct Box {
     double minimum = 0;

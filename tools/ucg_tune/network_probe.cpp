@@ -71,7 +71,7 @@ std::vector<Multicast> plan_round(const NetworkOptions& options) {
 /// What all ranks have: the transport, and messages that are numbered alike on all ranks.
 class Player {
   public:
-    Player(UcxTransport& transport, const Place& place, const NetworkOptions& options)
+    Player(UcxTransport& transport, const RankInJob& place, const NetworkOptions& options)
         : transport_(transport), place_(place), kinds_(plan_round(options)),
           data_(std::max(*std::max_element(options.bytes.begin(), options.bytes.end()),
                          kStreamWindow * kStreamBytes)) {}
@@ -160,7 +160,7 @@ class Player {
     }
 
     UcxTransport& transport_;
-    Place place_;
+    RankInJob place_;
     std::vector<Multicast> kinds_;
     std::vector<std::byte> data_;
     std::uint32_t sequence_ = 0; ///< Number of the multicast, or of the order of a round.
@@ -168,7 +168,7 @@ class Player {
 
 class Root : Player {
   public:
-    Root(UcxTransport& transport, const Place& place, const NetworkOptions& options)
+    Root(UcxTransport& transport, const RankInJob& place, const NetworkOptions& options)
         : Player(transport, place, options), answers_(options.messages_max),
           received_(options.messages_max), sends_(options.messages_max) {}
 
@@ -185,14 +185,14 @@ class Root : Player {
                 return status;
             }
         }
-        Stream stream{kStreamBytes, kStreamMessages * kStreamBytes, {}};
+        StreamTimes stream{kStreamBytes, kStreamMessages * kStreamBytes, {}};
         const Clock::time_point stream_end = after(kStreamShare * seconds);
         for (std::size_t i = 0; goes_on(i, kBatchesMin, kBatchesMax, stream_end); ++i) {
             if (Status status = batch(stream); !status.ok()) {
                 return status;
             }
         }
-        Exchange exchange{place_.count, exchanged() * kStreamBytes, {}};
+        PairwiseTimes exchange{place_.count, exchanged() * kStreamBytes, {}};
         const Clock::time_point exchange_end = after(kExchangeShare * seconds);
         for (std::size_t i = 0; several && goes_on(i, kBatchesMin, kBatchesMax, exchange_end);
              ++i) {
@@ -265,7 +265,7 @@ class Root : Player {
 
     /// Runs a batch of the stream. Each message is answered when it has arrived; up to as many as
     /// the window has are under way.
-    Status batch(Stream& stream) {
+    Status batch(StreamTimes& stream) {
         if (Status status = order(Order::stream); !status.ok()) {
             return status;
         }
@@ -296,7 +296,7 @@ class Root : Player {
     }
 
     /// Runs an exchange, until all ranks are done.
-    Status batch(Exchange& exchange) {
+    Status batch(PairwiseTimes& exchange) {
         if (Status status = order(Order::exchange); !status.ok()) {
             return status;
         }
@@ -484,7 +484,7 @@ void note_places(NetworkResult& result, std::uint32_t messages_max) {
     }
 }
 
-Status part(UcxWorker& worker, Bootstrap& bootstrap) {
+Status part(UcxWorker& worker, TcpStar& bootstrap) {
     worker.begin_close();
     while (!worker.close_progress()) {
         ::sched_yield();
@@ -495,8 +495,8 @@ Status part(UcxWorker& worker, Bootstrap& bootstrap) {
 
 } // namespace
 
-Result<NetworkResult> probe_network(Bootstrap& bootstrap, const NetworkOptions& options) {
-    const Place& place = bootstrap.place();
+Result<NetworkResult> probe_network(TcpStar& bootstrap, const NetworkOptions& options) {
+    const RankInJob& place = bootstrap.place();
     UCG_ASSERT(place.count >= 2 && options.messages_max >= 2 && options.bytes.size() >= 2);
     Result<std::vector<std::string>> hosts = bootstrap.allgather(host_name());
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create({});

@@ -19,8 +19,8 @@ struct NetworkOptions {
 
 struct NetworkResult {
     std::vector<Multicast> multicasts;
-    Stream stream;
-    Exchange exchange;
+    StreamTimes stream;
+    PairwiseTimes exchange;
     NetworkFit fit;
     std::vector<std::string> hosts; ///< By rank.
     std::vector<std::string> notes;
@@ -31,6 +31,6 @@ struct NetworkResult {
 /// affects all kinds alike; then rank 0 streams to rank 1, and all ranks exchange messages. Called
 /// by all ranks with equal options; the result of ranks other than 0 has hosts only. Fails when UCX
 /// does.
-Result<NetworkResult> probe_network(Bootstrap& bootstrap, const NetworkOptions& options);
+Result<NetworkResult> probe_network(TcpStar& bootstrap, const NetworkOptions& options);
 
 } // namespace ucg::tools

@@ -114,8 +114,8 @@ std::vector<FitPoint> ProbeRun::points(std::string_view where, Series series,
     return found;
 }
 
-const Summary& ProbeRun::shortest(std::string_view where, Series series,
-                                  std::uint32_t count) const {
+const Quartiles& ProbeRun::shortest(std::string_view where, Series series,
+                                    std::uint32_t count) const {
     const auto found =
         std::find_if(result_.points.begin(), result_.points.end(), [&](const Point& point) {
             return point.where == where && point.series == series && point.count == count;
@@ -126,7 +126,7 @@ const Summary& ProbeRun::shortest(std::string_view where, Series series,
 
 double ProbeRun::learn(std::string_view where, Series series, std::string_view table,
                        std::string_view key, std::uint32_t count) {
-    const Summary& ns = shortest(where, series, count);
+    const Quartiles& ns = shortest(where, series, count);
     fitted(table, key, spread(ns));
     return ns.median;
 }

@@ -69,7 +69,7 @@ class ProbeRun {
     std::vector<FitPoint> points(std::string_view where, Series series,
                                  std::uint32_t count = 1) const;
     /// Returns the shortest point of one series of the phase `where`.
-    const Summary& shortest(std::string_view where, Series series, std::uint32_t count = 1) const;
+    const Quartiles& shortest(std::string_view where, Series series, std::uint32_t count = 1) const;
 
     /// Returns the median of shortest() and records it as a fitted figure of the profile.
     double learn(std::string_view where, Series series, std::string_view table,

@@ -10,7 +10,7 @@
 namespace ucg::tools {
 
 /// Median and quartiles, in the unit of the samples.
-struct Summary {
+struct Quartiles {
     double median = 0;
     double low = 0;  ///< First quartile.
     double high = 0; ///< Third quartile.
@@ -18,7 +18,7 @@ struct Summary {
 };
 
 /// Returns the summary of these samples; all zero without samples.
-inline Summary summarize(std::vector<double> samples) {
+inline Quartiles summarize(std::vector<double> samples) {
     if (samples.empty()) {
         return {};
     }
@@ -28,7 +28,7 @@ inline Summary summarize(std::vector<double> samples) {
 }
 
 /// Returns half the distance of the quartiles, relative to the median.
-inline double spread(const Summary& summary) {
+inline double spread(const Quartiles& summary) {
     return summary.median > 0 ? (summary.high - summary.low) / (2 * summary.median) : 0;
 }
 

@@ -60,16 +60,16 @@ nlohmann::ordered_json to_json(const Counters& counters) {
 
 } // namespace
 
-Direction::Direction(const LinkOptions& link, std::uint64_t seed)
+OneWayLink::OneWayLink(const LinkOptions& link, std::uint64_t seed)
     : latency_ns_(link.latency_ns), loss_(link.loss), random_(seed), line_(kLineBytes) {}
 
-bool Direction::is_lost() {
+bool OneWayLink::is_lost() {
     // The distributions of <random> differ between C++ libraries; the generator does not.
     constexpr double kRange = 18446744073709551616.0; // 2^64
     return loss_ > 0 && static_cast<double>(random_()) < loss_ * kRange;
 }
 
-bool Direction::take(int from) {
+bool OneWayLink::take(int from) {
     std::array<std::byte, DelayLine::kFrameMax> nowhere;
     for (int i = 0; i < kBatch; ++i) {
         const std::span<std::byte> room = line_.room();
@@ -89,7 +89,7 @@ bool Direction::take(int from) {
     return true;
 }
 
-void Direction::write(int to, const DelayLine::Frame& frame, std::uint64_t now_ns) {
+void OneWayLink::write(int to, const DelayLine::Frame& frame, std::uint64_t now_ns) {
     if (::write(to, frame.bytes.data(), frame.bytes.size()) < 0) {
         ++counters_.refused;
         return;
@@ -101,21 +101,22 @@ void Direction::write(int to, const DelayLine::Frame& frame, std::uint64_t now_n
     counters_.late_max_ns = std::max(counters_.late_max_ns, late_ns);
 }
 
-void Direction::deliver(int to, std::uint64_t now_ns) {
+void OneWayLink::deliver(int to, std::uint64_t now_ns) {
     while (!line_.empty() && line_.front().due_ns <= now_ns) {
         write(to, line_.front(), now_ns);
         line_.pop();
     }
 }
 
-std::uint64_t Direction::next_due_ns() const {
+std::uint64_t OneWayLink::next_due_ns() const {
     return line_.empty() ? kNever : line_.front().due_ns;
 }
 
 Result<std::unique_ptr<Forwarder>> Forwarder::create(const ForwarderOptions& options) {
     std::unique_ptr<Forwarder> forwarder(new Forwarder);
-    forwarder->epoll_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-    forwarder->timer_ = Descriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    forwarder->epoll_ = OwnedDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+    forwarder->timer_ =
+        OwnedDescriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (!forwarder->epoll_.valid() || !forwarder->timer_.valid()) {
         return system_failure("no epoll or no timer");
     }
@@ -123,11 +124,11 @@ Result<std::unique_ptr<Forwarder>> Forwarder::create(const ForwarderOptions& opt
         return status;
     }
     for (const LinkOptions& link : options.links) {
-        Result<Descriptor> near = make_tap(link.near);
+        Result<OwnedDescriptor> near = make_tap(link.near);
         if (!near.ok()) {
             return near.status();
         }
-        Result<Descriptor> far = make_tap(link.far);
+        Result<OwnedDescriptor> far = make_tap(link.far);
         if (!far.ok()) {
             return far.status();
         }
@@ -168,7 +169,7 @@ Status Forwarder::listen(const std::string& path) {
                        sizeof(address.sun_path) - 1, path.size());
     }
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    socket_ = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    socket_ = OwnedDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_.valid() ||
         ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
         ::listen(socket_.get(), SOMAXCONN) != 0) {
@@ -178,7 +179,7 @@ Status Forwarder::listen(const std::string& path) {
 }
 
 void Forwarder::take(Link& link, bool from_near) {
-    Direction& direction = from_near ? link.outward : link.inward;
+    OneWayLink& direction = from_near ? link.outward : link.inward;
     if (direction.take((from_near ? link.near : link.far).get())) {
         return;
     }
@@ -210,7 +211,7 @@ void Forwarder::deliver_due() {
 }
 
 void Forwarder::answer() {
-    const Descriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const OwnedDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client.valid()) {
         // An answer fits a socket's buffer, so a client that does not read delays nobody.
         const std::string text = report();

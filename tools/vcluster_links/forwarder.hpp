@@ -38,9 +38,9 @@ struct Counters {
 };
 
 /// One direction of a link: what one device sends, until the other receives it.
-class Direction {
+class OneWayLink {
   public:
-    Direction(const LinkOptions& link, std::uint64_t seed);
+    OneWayLink(const LinkOptions& link, std::uint64_t seed);
 
     /// Reads the frames that are there, at most a batch. Returns false once the device is gone.
     bool take(int from);
@@ -80,10 +80,10 @@ class Forwarder {
   private:
     struct Link {
         LinkOptions options;
-        Descriptor near;
-        Descriptor far;
-        Direction outward; ///< From near to far.
-        Direction inward;
+        OwnedDescriptor near;
+        OwnedDescriptor far;
+        OneWayLink outward; ///< From near to far.
+        OneWayLink inward;
         bool gone = false;
     };
     enum class Source : std::uint32_t { lifeline, timer, socket, near, far };
@@ -96,9 +96,9 @@ class Forwarder {
     void answer();
 
     std::vector<std::unique_ptr<Link>> links_;
-    Descriptor epoll_;
-    Descriptor timer_;
-    Descriptor socket_;
+    OwnedDescriptor epoll_;
+    OwnedDescriptor timer_;
+    OwnedDescriptor socket_;
     bool realtime_ = false;
     std::uint64_t armed_ns_ = UINT64_MAX; ///< The time for which the timer is set.
 };

@@ -26,18 +26,18 @@ Status why_not_open(int error) {
 
 } // namespace
 
-Descriptor::~Descriptor() {
+OwnedDescriptor::~OwnedDescriptor() {
     if (fd_ >= 0) {
         ::close(fd_);
     }
 }
 
-Result<Descriptor> make_tap(const std::string& name) {
+Result<OwnedDescriptor> make_tap(const std::string& name) {
     if (name.empty() || name.size() >= IFNAMSIZ) {
         return failure(Code::invalid_argument, "a device's name has 1 to {} characters; found '{}'",
                        IFNAMSIZ - 1, name);
     }
-    Descriptor tap(::open(kDevice, O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    OwnedDescriptor tap(::open(kDevice, O_RDWR | O_CLOEXEC | O_NONBLOCK));
     if (!tap.valid()) {
         return why_not_open(errno);
     }

@@ -9,20 +9,20 @@
 namespace ucg::tools {
 
 /// A file descriptor that its owner closes.
-class Descriptor {
+class OwnedDescriptor {
   public:
-    Descriptor() = default;
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
+    OwnedDescriptor() = default;
+    explicit OwnedDescriptor(int fd) : fd_(fd) {}
+    OwnedDescriptor(OwnedDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
         return *this;
     }
-    ~Descriptor();
+    ~OwnedDescriptor();
 
     int get() const { return fd_; }
     bool valid() const { return fd_ >= 0; }
-    void close() { *this = Descriptor(); }
+    void close() { *this = OwnedDescriptor(); }
 
   private:
     int fd_ = -1;
@@ -33,6 +33,6 @@ class Descriptor {
 /// descriptor is what the device receives. The device ends with the descriptor, in whatever
 /// namespace it is by then. Reading and writing do not block. Fails with unsupported, and a remedy,
 /// where the kernel or the container has no such devices.
-Result<Descriptor> make_tap(const std::string& name);
+Result<OwnedDescriptor> make_tap(const std::string& name);
 
 } // namespace ucg::tools

@@ -43,7 +43,8 @@ struct Visit {
 /// What was found in one subtree of the root, in depth-first order.
 struct Branch {
     std::vector<std::uint32_t> members;
-    std::vector<Link> links; ///< Positions count from the subtree's first. Inner ones come first.
+    /// Positions count from the subtree's first. Inner ones come first.
+    std::vector<TreeLink> links;
 };
 
 /// Nodes or members, by node.
@@ -139,7 +140,7 @@ Layout::Layout(const Tree& tree) {
             node_.push_back(tree.member_nodes[member]);
             subtree_of_.push_back(static_cast<std::uint32_t>(first_.size()) - 1);
         }
-        for (const Link& link : branch.links) {
+        for (const TreeLink& link : branch.links) {
             links_.push_back({{begin + link.below.begin, begin + link.below.end},
                               link.outer == kNone ? kNone : first_link + link.outer});
         }

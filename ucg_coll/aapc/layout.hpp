@@ -39,11 +39,11 @@ struct Interval {
 
 /// A link of the tree. Links below which no member or every member lies are left out, and links in
 /// a row without a branch are one.
-struct Link {
+struct TreeLink {
     Interval below;              ///< The members on the side away from the root.
     std::uint32_t outer = kNone; ///< The next link on the way to the root.
 
-    bool operator==(const Link&) const = default;
+    bool operator==(const TreeLink&) const = default;
 };
 
 /// The root of a tree, the root's subtrees and the order of the members. Takes memory and (but for
@@ -71,8 +71,8 @@ class Layout {
     std::uint32_t member(Position position) const { return members_[position]; }
     Position position(std::uint32_t member) const { return positions_[member]; }
 
-    std::span<const Link> links() const { return links_; }
-    const Link& link(std::uint32_t index) const { return links_[index]; }
+    std::span<const TreeLink> links() const { return links_; }
+    const TreeLink& link(std::uint32_t index) const { return links_[index]; }
     /// Returns the innermost link above a position; kNone at the root.
     std::uint32_t innermost_link(Position position) const { return innermost_[position]; }
     /// Returns whether messages between the two stay within a node.
@@ -86,7 +86,7 @@ class Layout {
     std::vector<Position> positions_;
     std::vector<std::uint32_t> node_;
     std::vector<std::uint32_t> innermost_;
-    std::vector<Link> links_;
+    std::vector<TreeLink> links_;
 };
 
 } // namespace ucg::aapc

@@ -37,7 +37,7 @@ std::string to_text(const Listed& listed) {
     for (std::uint64_t phase = 0; phase < listed.phase_count; ++phase) {
         const char* separator = "";
         for (; next < listed.messages.size() && listed.messages[next].phase == phase; ++next) {
-            const Message message = listed.messages[next].message;
+            const PhaseMessage message = listed.messages[next].message;
             print("{}{}>{}", separator, message.source, message.target);
             separator = " ";
         }

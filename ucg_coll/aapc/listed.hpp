@@ -56,7 +56,7 @@ Result<Listed> parse_listed(std::string_view text);
 
 /// Returns the steps of a machine, in the same form as those of a tree (order.hpp), where sources
 /// signal.
-std::vector<Step> steps_of(const Listed& listed, Position machine);
+std::vector<MemberStep> steps_of(const Listed& listed, Position machine);
 
 /// Returns an FNV-1a hash of the whole list, the same on every rank and in every build.
 std::uint64_t hash_of(const Listed& listed);

@@ -137,12 +137,12 @@ class Parser {
     }
 
     std::uint64_t count() const { return listed_.machines.size(); }
-    std::size_t key(Message message) const {
+    std::size_t key(PhaseMessage message) const {
         return std::size_t{message.source} * count() + message.target;
     }
 
     /// Consumes a message, such as "3>5". Fails and returns false if there is none.
-    bool read_message(Message& message) {
+    bool read_message(PhaseMessage& message) {
         const std::string_view whole = line_;
         std::uint64_t source = 0;
         std::uint64_t target = 0;
@@ -187,11 +187,11 @@ class Parser {
         }
         if (good() && listed_.messages.size() != messages) {
             const auto missing = [&] {
-                Message message{0, 1};
+                PhaseMessage message{0, 1};
                 while (phase_of_[key(message)] != kUnknown) {
                     message = message.target + 1 < count()
-                                  ? Message{message.source, message.target + 1}
-                                  : Message{message.source + 1, 0};
+                                  ? PhaseMessage{message.source, message.target + 1}
+                                  : PhaseMessage{message.source + 1, 0};
                     message.target += message.source == message.target ? 1 : 0;
                 }
                 return message;
@@ -202,7 +202,7 @@ class Parser {
     }
 
     void read_phase(std::uint64_t phase) {
-        Message message;
+        PhaseMessage message;
         for (bool first = true; good() && !line_.empty(); first = false) {
             if ((first || separator()) && read_message(message)) {
                 add(phase, message);
@@ -210,7 +210,7 @@ class Parser {
         }
     }
 
-    void add(std::uint64_t phase, Message message) {
+    void add(std::uint64_t phase, PhaseMessage message) {
         std::uint64_t& known = phase_of_[key(message)];
         if (known != kUnknown) {
             fail(fmt::format("message {}>{} is in phase {} already", message.source, message.target,
@@ -240,8 +240,8 @@ class Parser {
     }
 
     void read_sync() {
-        Message earlier;
-        Message later;
+        PhaseMessage earlier;
+        PhaseMessage later;
         if (!read_message(earlier) || !separator() || !read_message(later)) {
             return;
         }

@@ -7,26 +7,26 @@ namespace ucg::aapc {
 
 /// Makes path_ of the links from the source up to, but without, the first one below which the
 /// target lies too, and likewise of those down to the target.
-void Order::find_path(Message message) {
+void Order::find_path(PhaseMessage message) {
     const Layout& layout = phases_.layout();
     path_.clear();
     if (layout.on_one_node(message.source, message.target)) {
         return;
     }
-    const auto climb = [&](Position from, Position to, Direction direction) {
+    const auto climb = [&](Position from, Position to, TreeDirection direction) {
         for (std::uint32_t link = layout.innermost_link(from);
              link != kNone && !layout.link(link).below.contains(to);
              link = layout.link(link).outer) {
             path_.push_back({link, direction, std::nullopt});
         }
     };
-    climb(message.source, message.target, Direction::up);
-    climb(message.target, message.source, Direction::down);
+    climb(message.source, message.target, TreeDirection::up);
+    climb(message.target, message.source, TreeDirection::down);
 }
 
 /// Returns whether the candidate is the neighbour on every link of the path that it passes.
 bool Order::adjacent_everywhere(const Use& candidate) const {
-    return std::all_of(path_.begin(), path_.end(), [&](const Step& step) {
+    return std::all_of(path_.begin(), path_.end(), [&](const MemberStep& step) {
         return !uses(phases_.layout().link(step.link), step.direction, candidate.message) ||
                step.neighbour->phase == candidate.phase;
     });
@@ -34,8 +34,8 @@ bool Order::adjacent_everywhere(const Use& candidate) const {
 
 /// Returns the message that is as many messages after `phase`, or before it, as the window has;
 /// nothing if there are not so many.
-std::optional<Use> Order::neighbour(const Step& step, std::uint64_t phase, bool later) const {
-    const Link& link = phases_.layout().link(step.link);
+std::optional<Use> Order::neighbour(const MemberStep& step, std::uint64_t phase, bool later) const {
+    const TreeLink& link = phases_.layout().link(step.link);
     std::optional<Use> use;
     for (std::uint32_t i = 0; i < window_; ++i) {
         use = later ? next_use(phases_, link, step.direction, phase)
@@ -54,10 +54,10 @@ std::optional<Use> Order::neighbour(const Step& step, std::uint64_t phase, bool 
 const std::vector<Use>& Order::neighbours(const Use& message, bool later) {
     found_.clear();
     find_path(message.message);
-    for (Step& step : path_) {
+    for (MemberStep& step : path_) {
         step.neighbour = neighbour(step, message.phase, later);
     }
-    for (const Step& step : path_) {
+    for (const MemberStep& step : path_) {
         if (step.neighbour && (window_ > 1 || adjacent_everywhere(*step.neighbour)) &&
             std::find(found_.begin(), found_.end(), *step.neighbour) == found_.end()) {
             found_.push_back(*step.neighbour);
@@ -76,7 +76,7 @@ std::vector<Use> all_messages(const Phases& phases) {
     for (Position source = 0; source < count; ++source) {
         for (Position target = 0; target < count; ++target) {
             if (source != target) {
-                const Message message{source, target};
+                const PhaseMessage message{source, target};
                 messages.push_back({phases.of(message), message});
             }
         }

@@ -37,19 +37,19 @@ class Order {
     const std::vector<Use>& after(const Use& message) { return neighbours(message, true); }
 
   private:
-    struct Step { // One link of a message's path.
+    struct MemberStep { // One link of a message's path.
         std::uint32_t link = kNone;
-        Direction direction = Direction::up;
+        TreeDirection direction = TreeDirection::up;
         std::optional<Use> neighbour; // The message right before or after on this link.
     };
     const std::vector<Use>& neighbours(const Use& message, bool later);
-    void find_path(Message message);
-    std::optional<Use> neighbour(const Step& step, std::uint64_t phase, bool later) const;
+    void find_path(PhaseMessage message);
+    std::optional<Use> neighbour(const MemberStep& step, std::uint64_t phase, bool later) const;
     bool adjacent_everywhere(const Use& candidate) const;
 
     const Phases& phases_;
     std::uint32_t window_;
-    std::vector<Step> path_;
+    std::vector<MemberStep> path_;
     std::vector<Use> found_;
 };
 
@@ -69,14 +69,14 @@ struct Signal {
 
 /// One step of a member: a message that it sends or receives. Steps are in the order of phases; in
 /// a phase that has both, the message that the member sends comes first.
-struct Step {
+struct MemberStep {
     Use message;
     bool within_node = false;         ///< The message passes no link, and nobody waits for it.
     std::vector<Position> awaits;     ///< Members whose signals must have come before it sends.
     std::vector<std::uint32_t> after; ///< Steps of this member that must have ended before.
     std::vector<Signal> signals;      ///< Signals that it sends once this step has begun.
 
-    bool operator==(const Step&) const = default;
+    bool operator==(const MemberStep&) const = default;
 };
 
 /// Returns the steps of a member, with the waits that Order finds. Of two members, the k-th signal
@@ -85,8 +85,8 @@ struct Step {
 /// members never wait for one another in a circle. Takes time proportional to the member's messages
 /// and the links of their paths, times O(log |M|) and the window. REQUIRES: window == 1, or sources
 /// signal and window > 0.
-std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller,
-                           std::uint32_t window = 1);
+std::vector<MemberStep> steps_of(const Phases& phases, Position member, Signaller signaller,
+                                 std::uint32_t window = 1);
 
 /// Returns all messages, sorted by phase and then by the position of their source.
 std::vector<Use> all_messages(const Phases& phases);

@@ -89,21 +89,21 @@ std::uint32_t Phases::early_source(std::uint32_t j, std::uint64_t phase) const {
     return end;
 }
 
-Message Phases::message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
-                        std::uint64_t target) const {
+PhaseMessage Phases::message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
+                             std::uint64_t target) const {
     return {static_cast<Position>(layout_.first(i) + source),
             static_cast<Position>(layout_.first(j) + target)};
 }
 
 /// Returns the message of a phase of t_i -> t_j by the broadcast pattern. Steps 4 and 6.
-Message Phases::broadcast(std::uint32_t i, std::uint32_t j, std::uint64_t phase) const {
+PhaseMessage Phases::broadcast(std::uint32_t i, std::uint32_t j, std::uint64_t phase) const {
     const std::uint64_t place = phase - group_begin(i, j);
     return message(i, place / layout_.size(j), j, place % layout_.size(j));
 }
 
 /// Returns the global message that t_0 sends in a phase. It sends in each phase, to one subtree
 /// after the other. Step 1.
-Message Phases::from_first(std::uint64_t phase) const {
+PhaseMessage Phases::from_first(std::uint64_t phase) const {
     const std::uint64_t round = phase / size_;
     const std::uint32_t j = layout_.subtree_of(static_cast<Position>(size_ + round));
     const std::uint64_t sender = (first_sender(round) + phase % size_) % size_;
@@ -112,7 +112,7 @@ Message Phases::from_first(std::uint64_t phase) const {
 
 /// Returns the global message that t_0 receives in a phase. It receives in each phase, from the
 /// smallest subtree first. Step 2.
-Message Phases::into_first(std::uint64_t phase) const {
+PhaseMessage Phases::into_first(std::uint64_t phase) const {
     const std::uint64_t round = phase / size_;
     const std::uint64_t before_end = (count_ - 1 - phase) / size_;
     const std::uint32_t i = layout_.subtree_of(static_cast<Position>(size_ + before_end));
@@ -121,7 +121,7 @@ Message Phases::into_first(std::uint64_t phase) const {
     return message(i, (phase - group_begin(i, 0)) / size_, 0, receiver);
 }
 
-std::optional<Message> Phases::leaving(std::uint32_t i, std::uint64_t phase) const {
+std::optional<PhaseMessage> Phases::leaving(std::uint32_t i, std::uint64_t phase) const {
     if (i == 0) {
         return from_first(phase);
     }
@@ -137,7 +137,7 @@ std::optional<Message> Phases::leaving(std::uint32_t i, std::uint64_t phase) con
     return j == 0 ? into_first(phase) : broadcast(i, j, phase);
 }
 
-std::optional<Message> Phases::entering(std::uint32_t j, std::uint64_t phase) const {
+std::optional<PhaseMessage> Phases::entering(std::uint32_t j, std::uint64_t phase) const {
     if (j == 0) {
         return into_first(phase);
     }
@@ -152,7 +152,7 @@ std::optional<Message> Phases::entering(std::uint32_t j, std::uint64_t phase) co
     return i == 0 ? from_first(phase) : broadcast(i, j, phase);
 }
 
-std::optional<Message> Phases::local(std::uint32_t i, std::uint64_t phase) const {
+std::optional<PhaseMessage> Phases::local(std::uint32_t i, std::uint64_t phase) const {
     if (i == 0) { // Step 3: from who receives a global message to who sends one.
         const std::uint64_t round = phase / size_;
         if (round + 1 >= size_) {
@@ -203,7 +203,7 @@ std::uint64_t Phases::of_rotated(std::uint32_t j, std::uint32_t source,
     return begin + rotation * turns * size_ + start + repeats * size_;
 }
 
-std::uint64_t Phases::of(Message message) const {
+std::uint64_t Phases::of(PhaseMessage message) const {
     const std::uint32_t i = layout_.subtree_of(message.source);
     const std::uint32_t j = layout_.subtree_of(message.target);
     const std::uint32_t source = message.source - layout_.first(i);

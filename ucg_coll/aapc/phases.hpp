@@ -14,11 +14,11 @@
 namespace ucg::aapc {
 
 /// A message from one position to another.
-struct Message {
+struct PhaseMessage {
     Position source = 0;
     Position target = 0;
 
-    bool operator==(const Message&) const = default;
+    bool operator==(const PhaseMessage&) const = default;
 };
 
 class Phases {
@@ -32,13 +32,13 @@ class Phases {
     std::uint64_t count() const { return count_; }
 
     /// Returns the phase of a message. REQUIRES: source != target.
-    std::uint64_t of(Message message) const;
+    std::uint64_t of(PhaseMessage message) const;
 
     /// Return the global message that leaves subtree t_i in a phase, the global one that enters it,
     /// and its local one; nothing if there is none. REQUIRES: phase < count().
-    std::optional<Message> leaving(std::uint32_t subtree, std::uint64_t phase) const;
-    std::optional<Message> entering(std::uint32_t subtree, std::uint64_t phase) const;
-    std::optional<Message> local(std::uint32_t subtree, std::uint64_t phase) const;
+    std::optional<PhaseMessage> leaving(std::uint32_t subtree, std::uint64_t phase) const;
+    std::optional<PhaseMessage> entering(std::uint32_t subtree, std::uint64_t phase) const;
+    std::optional<PhaseMessage> local(std::uint32_t subtree, std::uint64_t phase) const;
 
     // The functions that the patterns are made of; indices count from 0 within a subtree.
 
@@ -64,11 +64,11 @@ class Phases {
     std::uint64_t of_rotated(std::uint32_t j, std::uint32_t source, std::uint32_t target) const;
     /// Returns the phase of a round in which member `sender` of t_0 sends.
     std::uint64_t phase_of_sender(std::uint64_t round, std::uint32_t sender) const;
-    Message message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
-                    std::uint64_t target) const;
-    Message broadcast(std::uint32_t i, std::uint32_t j, std::uint64_t phase) const;
-    Message from_first(std::uint64_t phase) const;
-    Message into_first(std::uint64_t phase) const;
+    PhaseMessage message(std::uint32_t i, std::uint64_t source, std::uint32_t j,
+                         std::uint64_t target) const;
+    PhaseMessage broadcast(std::uint32_t i, std::uint32_t j, std::uint64_t phase) const;
+    PhaseMessage from_first(std::uint64_t phase) const;
+    PhaseMessage into_first(std::uint64_t phase) const;
 
     const Layout& layout_;
     std::uint32_t size_;  ///< |M_0|

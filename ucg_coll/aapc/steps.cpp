@@ -37,25 +37,26 @@ void drop_implied(std::vector<Word>& words) {
     words = std::move(kept);
 }
 
-void sort_steps(std::vector<Step>& steps, Position member) {
-    std::sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
+void sort_steps(std::vector<MemberStep>& steps, Position member) {
+    std::sort(steps.begin(), steps.end(), [&](const MemberStep& a, const MemberStep& b) {
         const bool a_receives = a.message.message.target == member;
         const bool b_receives = b.message.message.target == member;
         return std::tuple(a.message.phase, a_receives) < std::tuple(b.message.phase, b_receives);
     });
 }
 
-Position signaller_of(Message message, Signaller signaller) {
+Position signaller_of(PhaseMessage message, Signaller signaller) {
     return signaller == Signaller::source ? message.source : message.target;
 }
 
 /// Returns the step in which the member sends or receives in a phase.
-std::uint32_t step_in(const std::vector<Step>& steps, Position member, std::uint64_t phase,
+std::uint32_t step_in(const std::vector<MemberStep>& steps, Position member, std::uint64_t phase,
                       bool receives) {
-    const auto place = std::partition_point(steps.begin(), steps.end(), [&](const Step& step) {
-        return std::tuple(step.message.phase, step.message.message.target == member) <
-               std::tuple(phase, receives);
-    });
+    const auto place =
+        std::partition_point(steps.begin(), steps.end(), [&](const MemberStep& step) {
+            return std::tuple(step.message.phase, step.message.message.target == member) <
+                   std::tuple(phase, receives);
+        });
     return static_cast<std::uint32_t>(place - steps.begin());
 }
 
@@ -68,7 +69,8 @@ struct Words {
 /// Writes a member's words into its steps.
 class Assignment {
   public:
-    Assignment(std::vector<Step>& steps, Position member, Signaller signaller, std::uint32_t window)
+    Assignment(std::vector<MemberStep>& steps, Position member, Signaller signaller,
+               std::uint32_t window)
         : steps_(steps), member_(member), signaller_(signaller), window_(window),
           sends_before_(steps.size(), 0) {
         for (std::uint32_t i = 0; i < steps_.size(); ++i) {
@@ -103,7 +105,7 @@ class Assignment {
     }
 
     void await(const Word& word) {
-        Step& step = steps_[word.step];
+        MemberStep& step = steps_[word.step];
         if (word.other != member_) {
             step.awaits.push_back(word.other);
             return;
@@ -158,7 +160,7 @@ class Assignment {
         }
     }
 
-    std::vector<Step>& steps_;
+    std::vector<MemberStep>& steps_;
     Position member_;
     Signaller signaller_;
     std::uint32_t window_;
@@ -168,16 +170,17 @@ class Assignment {
 
 } // namespace
 
-std::vector<Step> steps_of(const Phases& phases, Position member, Signaller signaller,
-                           std::uint32_t window) {
+std::vector<MemberStep> steps_of(const Phases& phases, Position member, Signaller signaller,
+                                 std::uint32_t window) {
     UCG_ASSERT(window == 1 || (window > 0 && signaller == Signaller::source));
     const Layout& layout = phases.layout();
-    std::vector<Step> steps;
+    std::vector<MemberStep> steps;
     steps.reserve(2 * std::size_t{layout.member_count()});
     for (Position other = 0; other < layout.member_count(); ++other) {
         if (other != member) {
             const bool within = layout.on_one_node(member, other);
-            for (const Message message : {Message{other, member}, Message{member, other}}) {
+            for (const PhaseMessage message :
+                 {PhaseMessage{other, member}, PhaseMessage{member, other}}) {
                 steps.push_back({{phases.of(message), message}, within, {}, {}, {}});
             }
         }
@@ -203,8 +206,8 @@ std::vector<Step> steps_of(const Phases& phases, Position member, Signaller sign
     return steps;
 }
 
-std::vector<Step> steps_of(const Listed& listed, Position machine) {
-    std::vector<Step> steps;
+std::vector<MemberStep> steps_of(const Listed& listed, Position machine) {
+    std::vector<MemberStep> steps;
     for (const Use& use : listed.messages) {
         if (use.message.source == machine || use.message.target == machine) {
             steps.push_back({use, false, {}, {}, {}});

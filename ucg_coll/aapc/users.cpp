@@ -50,7 +50,7 @@ struct Place {
     std::uint32_t subtree;
     std::uint32_t begin;
     std::uint32_t end;
-    Direction direction;
+    TreeDirection direction;
 
     const Layout& layout() const { return phases.layout(); }
     std::uint32_t size() const { return layout().size(subtree); }
@@ -69,7 +69,7 @@ struct GlobalOfFirst {
     std::uint64_t run_at(std::uint64_t phase) const { return phase / at.size(); }
     Run run(std::uint64_t round) const {
         const std::uint32_t shift =
-            at.direction == Direction::up ? 0 : at.phases.receiver_shift(round);
+            at.direction == TreeDirection::up ? 0 : at.phases.receiver_shift(round);
         const std::uint32_t first = (at.phases.first_sender(round) + shift) % at.size();
         const std::uint64_t begin = round * at.size();
         return {begin, begin + at.size(), first, at.size(), at.begin, at.count()};
@@ -90,7 +90,7 @@ struct LocalOfFirst {
         // The targets of sources below the link form an arc that lies so many before it. Of two
         // arcs of equal length, what one has and the other has not is again one arc.
         const std::uint32_t sources = (at.begin + size - shift) % size;
-        const bool up = at.direction == Direction::up;
+        const bool up = at.direction == TreeDirection::up;
         const std::uint32_t low = up ? sources : at.begin;
         const std::uint32_t other_ahead = up ? shift : size - shift;
         const std::uint32_t wraps =
@@ -163,10 +163,10 @@ struct LocalOf {
     const Place& at;
 
     std::uint64_t run_count() const {
-        return at.direction == Direction::up ? at.size() - at.count() : at.count();
+        return at.direction == TreeDirection::up ? at.size() - at.count() : at.count();
     }
     std::uint32_t target(std::uint64_t n) const {
-        if (at.direction == Direction::down) {
+        if (at.direction == TreeDirection::down) {
             return static_cast<std::uint32_t>(at.begin + n);
         }
         return static_cast<std::uint32_t>(n < at.begin ? n : n + at.count());
@@ -174,7 +174,7 @@ struct LocalOf {
     std::uint64_t run_at(std::uint64_t phase) const {
         const std::uint64_t begin = at.phases.group_begin(at.subtree, at.subtree - 1);
         const std::uint64_t turn = phase < begin ? 0 : (phase - begin) / at.size(at.subtree - 1);
-        if (at.direction == Direction::up) {
+        if (at.direction == TreeDirection::up) {
             const std::uint64_t skipped =
                 turn < at.begin ? 0 : std::min(turn + 1 - at.begin, std::uint64_t{at.count()});
             return turn + 1 > skipped ? turn - skipped : 0;
@@ -185,7 +185,7 @@ struct LocalOf {
         const std::uint64_t begin = at.phases.group_begin(at.subtree, at.subtree - 1) +
                                     std::uint64_t{target(n)} * at.size(at.subtree - 1);
         const std::uint32_t first = at.phases.designated_receiver(at.subtree, begin);
-        const bool up = at.direction == Direction::up;
+        const bool up = at.direction == TreeDirection::up;
         return {begin,
                 begin + at.size(),
                 first,
@@ -226,7 +226,7 @@ void for_families(const Place& place, Look look) {
         }
         return;
     }
-    if (place.direction == Direction::up) {
+    if (place.direction == TreeDirection::up) {
         look(GlobalFrom{place});
     } else {
         look(GlobalInto{place});
@@ -236,17 +236,18 @@ void for_families(const Place& place, Look look) {
     }
 }
 
-Place place_of(const Phases& phases, const Link& link, Direction direction) {
+Place place_of(const Phases& phases, const TreeLink& link, TreeDirection direction) {
     const std::uint32_t subtree = phases.layout().subtree_of(link.below.begin);
     const Position first = phases.layout().first(subtree);
     return {phases, subtree, link.below.begin - first, link.below.end - first, direction};
 }
 
 /// Returns the message that passes the link in a phase. REQUIRES: one does.
-Message user(const Phases& phases, const Link& link, Direction direction, std::uint64_t phase) {
+PhaseMessage user(const Phases& phases, const TreeLink& link, TreeDirection direction,
+                  std::uint64_t phase) {
     const std::uint32_t subtree = phases.layout().subtree_of(link.below.begin);
-    const auto global = direction == Direction::up ? phases.leaving(subtree, phase)
-                                                   : phases.entering(subtree, phase);
+    const auto global = direction == TreeDirection::up ? phases.leaving(subtree, phase)
+                                                       : phases.entering(subtree, phase);
     if (global && uses(link, direction, *global)) {
         return *global;
     }
@@ -257,7 +258,7 @@ Message user(const Phases& phases, const Link& link, Direction direction, std::u
 
 } // namespace
 
-std::optional<Use> previous_use(const Phases& phases, const Link& link, Direction direction,
+std::optional<Use> previous_use(const Phases& phases, const TreeLink& link, TreeDirection direction,
                                 std::uint64_t phase) {
     std::optional<std::uint64_t> found;
     if (phase > 0) {
@@ -271,7 +272,7 @@ std::optional<Use> previous_use(const Phases& phases, const Link& link, Directio
     return Use{*found, user(phases, link, direction, *found)};
 }
 
-std::optional<Use> next_use(const Phases& phases, const Link& link, Direction direction,
+std::optional<Use> next_use(const Phases& phases, const TreeLink& link, TreeDirection direction,
                             std::uint64_t phase) {
     std::optional<std::uint64_t> found;
     if (phase + 1 < phases.count()) {

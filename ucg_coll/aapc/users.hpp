@@ -8,7 +8,7 @@
 
 namespace ucg::aapc {
 
-enum class Direction : std::uint8_t {
+enum class TreeDirection : std::uint8_t {
     up,  ///< Towards the root.
     down ///< Away from it.
 };
@@ -16,21 +16,21 @@ enum class Direction : std::uint8_t {
 /// A message and its phase.
 struct Use {
     std::uint64_t phase = 0;
-    Message message;
+    PhaseMessage message;
 
     bool operator==(const Use&) const = default;
 };
 
 /// Return the last message before `phase`, and the first one after it, that passes a link in a
 /// direction; nothing if there is none. Like Phases, they do so by arithmetic, in O(log k).
-std::optional<Use> previous_use(const Phases& phases, const Link& link, Direction direction,
+std::optional<Use> previous_use(const Phases& phases, const TreeLink& link, TreeDirection direction,
                                 std::uint64_t phase);
-std::optional<Use> next_use(const Phases& phases, const Link& link, Direction direction,
+std::optional<Use> next_use(const Phases& phases, const TreeLink& link, TreeDirection direction,
                             std::uint64_t phase);
 
 /// Returns whether a message passes a link in a direction.
-inline bool uses(const Link& link, Direction direction, Message message) {
-    const bool up = direction == Direction::up;
+inline bool uses(const TreeLink& link, TreeDirection direction, PhaseMessage message) {
+    const bool up = direction == TreeDirection::up;
     return link.below.contains(up ? message.source : message.target) &&
            !link.below.contains(up ? message.target : message.source);
 }

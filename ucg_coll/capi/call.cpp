@@ -26,9 +26,9 @@ static_assert(static_cast<int>(Collective::neighbor_alltoallv) == UCG_COLL_NEIGH
 
 /// Returns the library's own operator. REQUIRES: both are known, not UCG_OP_USER or UCG_DT_OPAQUE.
 engine::CombineFn kernel_of(ucg_op_t op, ucg_datatype_t datatype) {
-    static_assert(static_cast<int>(engine::Operator::bxor) == UCG_OP_USER - 1);
+    static_assert(static_cast<int>(engine::OperatorKind::bxor) == UCG_OP_USER - 1);
     const int index = op < UCG_OP_USER ? op : op - 1; // The engine has no name for the caller's.
-    return engine::find_operator(static_cast<engine::Operator>(index),
+    return engine::find_operator(static_cast<engine::OperatorKind>(index),
                                  static_cast<ElementType>(datatype - 1));
 }
 

@@ -24,6 +24,7 @@
 #include "ucg_coll/base/optional_mutex.hpp"
 #include "ucg_coll/capi/completions.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/context_network.hpp"
 #include "ucg_coll/capi/context_params.hpp"
 #include "ucg_coll/capi/group_list.hpp"
 #include "ucg_coll/capi/host_progress.hpp"
@@ -32,7 +33,6 @@
 #include "ucg_coll/capi/phases_file.hpp"
 #include "ucg_coll/capi/planners.hpp"
 #include "ucg_coll/capi/process_facts.hpp"
-#include "ucg_coll/capi/process_network.hpp"
 #include "ucg_coll/capi/process_sleep.hpp"
 #include "ucg_coll/capi/profile_file.hpp"
 #include "ucg_coll/capi/remarks.hpp"
@@ -78,7 +78,7 @@ class Context {
     ProcessFacts& facts() { return facts_; }
     LatestOptions& latest_options() { return latest_options_; }
     Planners& planners() { return planners_; }
-    ProcessNetwork& network() { return network_; }
+    ContextNetwork& network() { return network_; }
 
     // For any thread.
     Remarks& remarks() { return remarks_; }
@@ -143,7 +143,7 @@ class Context {
     ProcessSleep sleep_;
     Completions completions_;
     GroupList groups_;
-    ProcessNetwork network_;
+    ContextNetwork network_;
     NodeMemory memory_; ///< Ends before UCX, which may know of it.
 };
 

@@ -48,7 +48,7 @@ void tell_of_tune(const Context& context) {
 } // namespace
 
 Task<Result<std::unique_ptr<Group>>> Group::make(Context& context, const GroupParams& params,
-                                                 Exchanges& exchanges) {
+                                                 WireupExchanges& exchanges) {
     std::unique_ptr<Group> group;
     bool shares_host = false;
     const MakeGroup construct = [&](WiredGroup& wired) {

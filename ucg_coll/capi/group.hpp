@@ -31,7 +31,7 @@
 namespace ucg::capi {
 
 /// A prepared collective.
-struct Collective {
+struct PreparedCollective {
     Group* group = nullptr;
     PlanRun* run = nullptr;
     graph::Collective type = graph::Collective::barrier;
@@ -48,7 +48,7 @@ enum class HandleState : std::uint8_t {
 
 /// What ucg_coll_h points to. A group keeps those that were freed for later collectives.
 struct ucg_request {
-    ucg::capi::Collective collective;
+    ucg::capi::PreparedCollective collective;
     /// Changes under the group's lock, except from posted to held.
     std::atomic<ucg::capi::HandleState> state = ucg::capi::HandleState::spare;
     ucg::capi::CallBinding binding;
@@ -109,7 +109,7 @@ class Group {
   public:
     /// Makes a group. All arguments must outlive the task, which is driven as wire_up() says.
     static Task<Result<std::unique_ptr<Group>>> make(Context& context, const GroupParams& params,
-                                                     Exchanges& exchanges);
+                                                     WireupExchanges& exchanges);
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
@@ -134,7 +134,7 @@ class Group {
         return call != nullptr ? call : understand_anew(params, status);
     }
     /// Makes a call ready to start. `call` is what understand() has returned for `params`.
-    Collective prepare(const ucg_coll_params_t& params, const KnownCall& call) {
+    PreparedCollective prepare(const ucg_coll_params_t& params, const KnownCall& call) {
         PlanRun* const run = call.plan->take();
         run->execution.bind(call.binding.apply(params, run->user));
         return {this, run, call.type};
@@ -202,12 +202,12 @@ class Group {
         }
     }
     /// Starts a collective whose caller goes on at once, or looks for the end by and by.
-    void start(Collective& collective) {
+    void start(PreparedCollective& collective) {
         start_looking(collective, start_patience_.looks());
         start_patience_.learn(collective.run->execution);
     }
     /// Starts a collective whose caller waits for the end.
-    void start_to_wait(Collective& collective) {
+    void start_to_wait(PreparedCollective& collective) {
         start_looking(collective, start_patience_.looks_max());
     }
     /// Returns a handle that nobody holds, until the next call of take_request(). Allocates if
@@ -226,7 +226,7 @@ class Group {
         spare_request_ = request;
     }
     /// Gives a collective's run back to its plan.
-    void release(Collective& collective) {
+    void release(PreparedCollective& collective) {
         CachedPlan& plan = collective.run->plan;
         if (collective.run->execution.state() == engine::ExecutionState::failed) [[unlikely]] {
             plan.keep_failed(collective.run);
@@ -299,7 +299,7 @@ class Group {
 
   private:
     Group(Context& context, const GroupParams& params, WiredGroup& wired);
-    void start_looking(Collective& collective, std::uint32_t looks) {
+    void start_looking(PreparedCollective& collective, std::uint32_t looks) {
         ++started_[static_cast<std::size_t>(collective.type)];
         const std::uint64_t calls = latest_call_->load(std::memory_order_relaxed);
         latest_call_->store(transport::CallsSoFar::next(calls, collective.type),

@@ -50,7 +50,7 @@ void GroupList::list_busy(Group& group) {
     }
 }
 
-void GroupList::drive_network(transport::Network* network) {
+void GroupList::drive_network(transport::ProcessNetwork* network) {
     const std::lock_guard lock(mutex_);
     network_ = network;
 }

@@ -70,7 +70,7 @@ class GroupList {
     /// progress. The caller holds no lock.
     void list_busy(Group& group);
     /// Has progress drive the network as well, which must outlive its use. Null: none.
-    void drive_network(transport::Network* network);
+    void drive_network(transport::ProcessNetwork* network);
 
     /// Returns the number of all groups.
     std::size_t count();
@@ -106,7 +106,7 @@ class GroupList {
     std::size_t staging_count_ = 0;
     std::vector<Group*> busy_;   ///< Groups to be looked at; whose operator was called comes last.
     unsigned network_rests_ = 0; ///< Counts calls of rests_from_network().
-    transport::Network* network_ = nullptr;
+    transport::ProcessNetwork* network_ = nullptr;
 
     OptionalMutex queue_mutex_;      ///< Guards what follows.
     std::vector<Group*> newly_busy_; ///< Groups that busy_ does not have yet.

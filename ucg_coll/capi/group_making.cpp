@@ -8,12 +8,12 @@
 namespace ucg::capi {
 namespace {
 
-Task<MadeGroup> decline(const GroupParams& params, Exchanges& exchanges) {
+Task<MadeGroup> decline(const GroupParams& params, WireupExchanges& exchanges) {
     co_return co_await decline_group(params, exchanges);
 }
 
 /// Returns the task that makes the group. `params` and `exchanges` must outlive it.
-Task<MadeGroup> making(Context* context, const GroupParams& params, Exchanges& exchanges) {
+Task<MadeGroup> making(Context* context, const GroupParams& params, WireupExchanges& exchanges) {
     return context == nullptr ? decline(params, exchanges)
                               : Group::make(*context, params, exchanges);
 }
@@ -34,7 +34,7 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
         in_order = std::unique_lock(context->waiting_makers());
     }
     const GroupParams wanted(params, true);
-    Exchanges exchanges;
+    WireupExchanges exchanges;
     std::unique_lock maker = hold_maker(context);
     Task<MadeGroup> task = making(context, wanted, exchanges);
     task.start();
@@ -50,7 +50,7 @@ MadeGroup make_group(Context* context, const ucg_group_params_t& params) {
             exchanges.go_on();
             continue;
         }
-        const Exchange due = exchanges.due();
+        const WireupExchange due = exchanges.due();
         const bool succeeded =
             params.oob_allgather(params.oob_arg, due.mine, due.all, due.bytes) == 0;
         if (maker.mutex() != nullptr) {
@@ -126,7 +126,7 @@ bool GroupCreation::go_on() {
         maker.unlock();
     }
     if (!task_.ended() && !exchanges_.pauses()) {
-        const Exchange due = exchanges_.due();
+        const WireupExchange due = exchanges_.due();
         under_way_ = start_(oob_arg_, due.mine, due.all, due.bytes) == 0;
         succeeded_ = false;
         if (under_way_) {

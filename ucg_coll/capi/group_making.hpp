@@ -61,7 +61,7 @@ class GroupCreation {
     const ucg_oob_allgather_start_cb_t start_;
     const ucg_oob_allgather_test_cb_t test_;
     void* const oob_arg_;
-    Exchanges exchanges_;
+    WireupExchanges exchanges_;
     Task<MadeGroup> task_;
     bool begun_ = false;     ///< The task has begun.
     bool under_way_ = false; ///< An exchange is under way.

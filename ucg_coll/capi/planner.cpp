@@ -215,7 +215,7 @@ Status Planner::prove(const graph::Request& request, std::string_view algorithm,
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const std::optional<graph::Network> links =
+    const std::optional<graph::SwitchTree> links =
         plan::links_to_prove(facts(), schedules.front().algorithm);
     return graph::verify(schedules, requests, same_host, &facts_.placement,
                          links ? &*links : nullptr);

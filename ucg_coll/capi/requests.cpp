@@ -17,11 +17,11 @@
 using ucg::Code;
 using ucg::Result;
 using ucg::Status;
-using ucg::capi::Collective;
 using ucg::capi::Group;
 using ucg::capi::guarded;
 using ucg::capi::HandleState;
 using ucg::capi::Packing;
+using ucg::capi::PreparedCollective;
 using ucg::capi::refuse;
 using ucg::capi::report;
 using ucg::capi::Slept;
@@ -29,13 +29,13 @@ using ucg::capi::Slept;
 namespace ucg::capi {
 namespace {
 
-ucg_status_t state_of(Group& group, const Collective& collective) {
+ucg_status_t state_of(Group& group, const PreparedCollective& collective) {
     const engine::Execution& execution = collective.run->execution;
     return execution.in_progress() ? UCG_INPROGRESS : group.outcome(execution);
 }
 
 /// Gives up a collective that is no longer in progress.
-ucg_status_t end(Group& group, Collective& collective) {
+ucg_status_t end(Group& group, PreparedCollective& collective) {
     const ucg_status_t outcome = group.outcome(collective.run->execution);
     group.release(collective);
     return outcome;
@@ -52,7 +52,7 @@ ucg_status_t end(Group& group, Collective& collective) {
 
 /// Waits for the end of a prepared collective, and then makes the progress that the call owes the
 /// host.
-[[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const Collective& collective) {
+[[gnu::noinline]] ucg_status_t wait_for_end(Group& group, const PreparedCollective& collective) {
     const Slept slept = await(group, collective.run->execution);
     serve_host(group.context(), collective.type, slept);
     const Group::Lock lock = group.lock();
@@ -61,7 +61,7 @@ ucg_status_t end(Group& group, Collective& collective) {
 
 /// Runs a blocking collective, without the progress that it owes the host.
 ucg_status_t run(Group& group, const ucg_coll_params_t& params, Slept& slept) {
-    Collective collective;
+    PreparedCollective collective;
     {
         const std::lock_guard lock(group.mutex()); // The shortest path.
         Status status;
@@ -286,7 +286,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_start(ucg_coll_h coll) {
         if (coll->packing != nullptr) [[unlikely]] {
             return start_any(*coll);
         }
-        Collective& collective = coll->collective;
+        PreparedCollective& collective = coll->collective;
         bool done = false;
         {
             const std::lock_guard lock(collective.group->mutex()); // The shortest path.
@@ -364,7 +364,7 @@ namespace {
     if (coll.is(HandleState::spare)) {
         return report(refusal(coll, "a start with other buffers"));
     }
-    const Collective& collective = coll.collective;
+    const PreparedCollective& collective = coll.collective;
     return collective.group->choice_changes(collective.type) ? UCG_ERR_UNSUPPORTED : UCG_ERR_BUSY;
 }
 
@@ -535,7 +535,7 @@ UCG_PUBLIC ucg_status_t ucg_coll_run_or_post(ucg_group_h handle, const ucg_coll_
             return refuse(group, status);
         }
         ucg_request& coll = group.spare_request(); // Before anything starts: it may allocate.
-        Collective collective = group.prepare(*params, *call);
+        PreparedCollective collective = group.prepare(*params, *call);
         group.start(collective);
         if (!collective.run->execution.in_progress()) {
             return ucg::capi::end(group, collective);

@@ -6,10 +6,10 @@
 
 namespace ucg::capi {
 
-using transport::Network;
+using transport::ProcessNetwork;
 
 /// The library stays loaded: UCX cannot be unloaded either.
-Result<std::unique_ptr<Network>> open_ucx(const transport::ucx::UcxOptions& options) {
+Result<std::unique_ptr<ProcessNetwork>> open_ucx(const transport::ucx::UcxOptions& options) {
     void* library = ::dlopen(transport::ucx::kLibrary, RTLD_NOW | RTLD_LOCAL);
     void* open = library != nullptr ? ::dlsym(library, transport::ucx::kOpen) : nullptr;
     if (open == nullptr) {
@@ -18,7 +18,7 @@ Result<std::unique_ptr<Network>> open_ucx(const transport::ucx::UcxOptions& opti
                        "beside it",
                        ::dlerror(), transport::ucx::kLibrary);
     }
-    Result<std::unique_ptr<Network>> network = std::unique_ptr<Network>();
+    Result<std::unique_ptr<ProcessNetwork>> network = std::unique_ptr<ProcessNetwork>();
     reinterpret_cast<transport::ucx::Open*>(open)(options, log_level(), pass_log_line, network);
     return network;
 }

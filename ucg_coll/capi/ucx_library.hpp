@@ -10,6 +10,7 @@ namespace ucg::capi {
 
 /// Loads libucg_ucx and starts UCX. Fails with unreachable, not logged, if the library cannot be
 /// loaded; else as UcxWorker::create() does.
-Result<std::unique_ptr<transport::Network>> open_ucx(const transport::ucx::UcxOptions& options);
+Result<std::unique_ptr<transport::ProcessNetwork>>
+open_ucx(const transport::ucx::UcxOptions& options);
 
 } // namespace ucg::capi

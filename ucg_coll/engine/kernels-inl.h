@@ -59,7 +59,7 @@ HWY_INLINE void store(D d, hn::Vec<D> value, std::byte* to) {
 /// The arguments of one call. Offsets below are in bytes from the start of every operand. The first
 /// two operands have members of their own: the compiler must assume that a store changes
 /// `operands`, and would read it again after each, and most calls have no further operands.
-struct Fold {
+struct FoldArguments {
     const std::byte* first;
     const std::byte* second;
     const std::byte* const* operands;
@@ -69,7 +69,7 @@ struct Fold {
 
 /// Returns the result for one vector at `offset`.
 template <class Apply, class D>
-HWY_INLINE hn::Vec<D> fold_vector(D d, const Fold& fold, std::size_t offset) {
+HWY_INLINE hn::Vec<D> fold_vector(D d, const FoldArguments& fold, std::size_t offset) {
     auto left = Apply::apply(d, load(d, fold.first + offset), load(d, fold.second + offset));
     for (std::size_t k = 2; k < fold.operand_count; ++k) {
         left = Apply::apply(d, left, load(d, fold.operands[k] + offset));
@@ -80,7 +80,7 @@ HWY_INLINE hn::Vec<D> fold_vector(D d, const Fold& fold, std::size_t offset) {
 /// Combines and stores four vectors from `offset` on, `step` bytes each. With four at a time, the
 /// cost of the loop over the operands is hidden behind the loads.
 template <class Apply, class D>
-HWY_INLINE void fold_four(D d, const Fold& fold, std::size_t offset, std::size_t step) {
+HWY_INLINE void fold_four(D d, const FoldArguments& fold, std::size_t offset, std::size_t step) {
     const std::byte* const left = fold.first + offset;
     const std::byte* right = fold.second + offset;
     auto first = Apply::apply(d, load(d, left), load(d, right));
@@ -114,7 +114,7 @@ HWY_INLINE std::size_t bytes_to_boundary(const std::byte* target, std::size_t st
 /// computed before anything is stored, since the target may be an operand, and are stored last;
 /// lanes that they share with other vectors then have these values already.
 template <class Apply, class D>
-HWY_INLINE void fold_vectors(D d, const Fold& fold, std::size_t bytes) {
+HWY_INLINE void fold_vectors(D d, const FoldArguments& fold, std::size_t bytes) {
     const std::size_t step = hn::Lanes(d) * sizeof(hn::TFromD<D>);
     const std::size_t last = bytes - step;
     const auto head = fold_vector<Apply>(d, fold, 0);
@@ -138,7 +138,7 @@ HWY_NOINLINE void combine_any(const std::byte* const* operands, std::size_t oper
     const hn::ScalableTag<T> whole;
     const hn::CappedTag<T, 16 / sizeof(T)> narrow;
     const hn::CappedTag<T, 1> single;
-    const Fold fold{operands[0], operands[1], operands, operand_count, target};
+    const FoldArguments fold{operands[0], operands[1], operands, operand_count, target};
     if (bytes >= hn::Lanes(whole) * sizeof(T)) {
         fold_vectors<Apply>(whole, fold, bytes);
     } else if (bytes >= hn::Lanes(narrow) * sizeof(T)) {

@@ -11,7 +11,7 @@ namespace ucg::engine {
 
 inline constexpr std::size_t kElementTypeCount =
     static_cast<std::size_t>(ElementType::float64_int64) + 1;
-inline constexpr std::size_t kOperatorCount = static_cast<std::size_t>(Operator::maxloc) + 1;
+inline constexpr std::size_t kOperatorCount = static_cast<std::size_t>(OperatorKind::maxloc) + 1;
 
 /// One operator's kernels by ElementType; null where the operator is not defined for the type.
 using KernelRow = std::array<CombineFn, kElementTypeCount>;
@@ -19,7 +19,7 @@ using KernelRow = std::array<CombineFn, kElementTypeCount>;
 /// All kernels, by Operator, then by ElementType.
 using KernelTable = std::array<KernelRow, kOperatorCount>;
 
-inline KernelRow& row_of(KernelTable& table, Operator op) {
+inline KernelRow& row_of(KernelTable& table, OperatorKind op) {
     return table[static_cast<std::size_t>(op)];
 }
 

@@ -50,10 +50,10 @@ struct Product {
 };
 
 void set_arithmetic(KernelTable& table) {
-    set_integers_by_bits<Sum>(row_of(table, Operator::sum));
-    set_floats<Sum>(row_of(table, Operator::sum));
-    set_integers_by_bits<Product>(row_of(table, Operator::prod));
-    set_floats<Product>(row_of(table, Operator::prod));
+    set_integers_by_bits<Sum>(row_of(table, OperatorKind::sum));
+    set_floats<Sum>(row_of(table, OperatorKind::sum));
+    set_integers_by_bits<Product>(row_of(table, OperatorKind::prod));
+    set_floats<Product>(row_of(table, OperatorKind::prod));
 }
 
 } // namespace HWY_NAMESPACE

@@ -59,12 +59,12 @@ void set_bitwise(KernelRow& row) {
 }
 
 void set_boolean(KernelTable& table) {
-    set_integers_by_bits<Logical<BitwiseAnd>>(row_of(table, Operator::land));
-    set_integers_by_bits<Logical<BitwiseOr>>(row_of(table, Operator::lor));
-    set_integers_by_bits<Logical<BitwiseXor>>(row_of(table, Operator::lxor));
-    set_bitwise<BitwiseAnd>(row_of(table, Operator::band));
-    set_bitwise<BitwiseOr>(row_of(table, Operator::bor));
-    set_bitwise<BitwiseXor>(row_of(table, Operator::bxor));
+    set_integers_by_bits<Logical<BitwiseAnd>>(row_of(table, OperatorKind::land));
+    set_integers_by_bits<Logical<BitwiseOr>>(row_of(table, OperatorKind::lor));
+    set_integers_by_bits<Logical<BitwiseXor>>(row_of(table, OperatorKind::lxor));
+    set_bitwise<BitwiseAnd>(row_of(table, OperatorKind::band));
+    set_bitwise<BitwiseOr>(row_of(table, OperatorKind::bor));
+    set_bitwise<BitwiseXor>(row_of(table, OperatorKind::bxor));
 }
 
 } // namespace HWY_NAMESPACE

@@ -80,25 +80,25 @@ void locate(void*, const std::byte* const* operands, std::size_t operand_count, 
     }
 }
 
-CombineFn& kernel_of(KernelTable& table, Operator op, ElementType type) {
+CombineFn& kernel_of(KernelTable& table, OperatorKind op, ElementType type) {
     return row_of(table, op)[static_cast<std::size_t>(type)];
 }
 
 template <typename Value, typename Index>
 void set_locations(KernelTable& table, ElementType type) {
-    kernel_of(table, Operator::minloc, type) = locate<Less, Located<Value, Index>>;
-    kernel_of(table, Operator::maxloc, type) = locate<Greater, Located<Value, Index>>;
+    kernel_of(table, OperatorKind::minloc, type) = locate<Less, Located<Value, Index>>;
+    kernel_of(table, OperatorKind::maxloc, type) = locate<Greater, Located<Value, Index>>;
 }
 
 } // namespace
 
 void set_composite_kernels(KernelTable& table) {
-    kernel_of(table, Operator::sum, ElementType::complex64) =
-        kernel_of(table, Operator::sum, ElementType::float32);
-    kernel_of(table, Operator::sum, ElementType::complex128) =
-        kernel_of(table, Operator::sum, ElementType::float64);
-    kernel_of(table, Operator::prod, ElementType::complex64) = multiply<float>;
-    kernel_of(table, Operator::prod, ElementType::complex128) = multiply<double>;
+    kernel_of(table, OperatorKind::sum, ElementType::complex64) =
+        kernel_of(table, OperatorKind::sum, ElementType::float32);
+    kernel_of(table, OperatorKind::sum, ElementType::complex128) =
+        kernel_of(table, OperatorKind::sum, ElementType::float64);
+    kernel_of(table, OperatorKind::prod, ElementType::complex64) = multiply<float>;
+    kernel_of(table, OperatorKind::prod, ElementType::complex128) = multiply<double>;
     set_locations<std::int16_t, std::int32_t>(table, ElementType::int16_int32);
     set_locations<std::int32_t, std::int32_t>(table, ElementType::int32_int32);
     set_locations<std::int64_t, std::int32_t>(table, ElementType::int64_int32);

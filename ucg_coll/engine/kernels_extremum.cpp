@@ -45,10 +45,10 @@ struct Maximum {
 };
 
 void set_extremum(KernelTable& table) {
-    set_integers_by_value<Minimum>(row_of(table, Operator::min));
-    set_floats<Minimum>(row_of(table, Operator::min));
-    set_integers_by_value<Maximum>(row_of(table, Operator::max));
-    set_floats<Maximum>(row_of(table, Operator::max));
+    set_integers_by_value<Minimum>(row_of(table, OperatorKind::min));
+    set_floats<Minimum>(row_of(table, OperatorKind::min));
+    set_integers_by_value<Maximum>(row_of(table, OperatorKind::max));
+    set_floats<Maximum>(row_of(table, OperatorKind::max));
 }
 
 } // namespace HWY_NAMESPACE

@@ -168,12 +168,13 @@ struct Widened {
 
 template <class Format>
 void set_format(KernelTable& table, ElementType type) {
-    kernel_of(row_of(table, Operator::sum), type) = combine<Widened<SumOf<Format>>, std::uint16_t>;
-    kernel_of(row_of(table, Operator::prod), type) =
+    kernel_of(row_of(table, OperatorKind::sum), type) =
+        combine<Widened<SumOf<Format>>, std::uint16_t>;
+    kernel_of(row_of(table, OperatorKind::prod), type) =
         combine<Widened<ProductOf<Format>>, std::uint16_t>;
-    kernel_of(row_of(table, Operator::min), type) =
+    kernel_of(row_of(table, OperatorKind::min), type) =
         combine<Widened<MinimumOf<Format>>, std::uint16_t>;
-    kernel_of(row_of(table, Operator::max), type) =
+    kernel_of(row_of(table, OperatorKind::max), type) =
         combine<Widened<MaximumOf<Format>>, std::uint16_t>;
 }
 

@@ -14,7 +14,7 @@ KernelTable best_kernels() {
     return table;
 }
 
-CombineFn find_operator(Operator op, ElementType type) {
+CombineFn find_operator(OperatorKind op, ElementType type) {
     static const KernelTable kKernels = best_kernels();
     return kKernels[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
 }

@@ -39,7 +39,7 @@ enum class ElementType : std::uint8_t {
 /// calls from the left; only which NaN a sum or product of several NaN yields is left open, as IEEE
 /// 754 leaves it. Each combination of two 16-bit floats is computed in float32 and rounded to
 /// nearest, ties to even.
-enum class Operator : std::uint8_t {
+enum class OperatorKind : std::uint8_t {
     sum,
     prod,
     min,
@@ -57,6 +57,6 @@ enum class Operator : std::uint8_t {
 /// Returns the kernel for the best instruction set of this machine; null where the operator is not
 /// defined for the type (logical and bitwise operators on floating point, min and max of complex
 /// numbers, anything but minloc and maxloc on pairs). Thread-safe. The kernel ignores its context.
-CombineFn find_operator(Operator op, ElementType type);
+CombineFn find_operator(OperatorKind op, ElementType type);
 
 } // namespace ucg::engine

@@ -6,7 +6,7 @@
 
 namespace ucg::graph {
 
-Status check(const Network& network, Rank rank_count) {
+Status check(const SwitchTree& network, Rank rank_count) {
     if (network.node_of.size() != static_cast<std::size_t>(rank_count)) {
         return failure(Code::invalid_argument, "the network is for {} ranks, there are {}",
                        network.node_of.size(), rank_count);
@@ -30,7 +30,7 @@ Status check(const Network& network, Rank rank_count) {
     return Status();
 }
 
-void find_path(const Network& network, Rank from, Rank to, std::vector<Edge>& path) {
+void find_path(const SwitchTree& network, Rank from, Rank to, std::vector<Edge>& path) {
     path.clear();
     std::uint32_t source = network.node_of[static_cast<std::size_t>(from)];
     std::uint32_t target = network.node_of[static_cast<std::size_t>(to)];
@@ -47,8 +47,8 @@ void find_path(const Network& network, Rank from, Rank to, std::vector<Edge>& pa
     std::reverse(path.begin() + static_cast<std::ptrdiff_t>(up), path.end());
 }
 
-std::string describe(const Network& network, Edge edge) {
-    const Network::Node& node = network.nodes[edge.node];
+std::string describe(const SwitchTree& network, Edge edge) {
+    const SwitchTree::Node& node = network.nodes[edge.node];
     const std::string& parent = network.nodes[node.parent].name;
     return edge.down ? fmt::format("{} -> {}", parent, node.name)
                      : fmt::format("{} -> {}", node.name, parent);

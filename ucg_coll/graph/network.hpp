@@ -12,7 +12,7 @@ namespace ucg::graph {
 
 /// A tree of switches and machines. Each node but the first has a link, in both directions, to its
 /// parent, which comes before it.
-struct Network {
+struct SwitchTree {
     struct Node {
         std::string name;
         std::uint32_t parent = 0; ///< Unused for node 0.
@@ -24,7 +24,7 @@ struct Network {
     std::vector<std::uint32_t> node_of; ///< By rank: the node that is its machine.
     std::uint32_t at_once = 1;          ///< How many messages verify lets an edge carry at a time.
 
-    bool operator==(const Network&) const = default;
+    bool operator==(const SwitchTree&) const = default;
 };
 
 /// One direction of the link above a node.
@@ -38,13 +38,13 @@ struct Edge {
 
 /// Returns ok if the network is a tree and has a node for each of `rank_count` ranks; otherwise
 /// invalid_argument, with a message that says what is wrong.
-Status check(const Network& network, Rank rank_count);
+Status check(const SwitchTree& network, Rank rank_count);
 
 /// Sets `path` to the edges that a message passes, in this order; none between ranks of one
 /// machine. REQUIRES: check(network, ...).ok().
-void find_path(const Network& network, Rank from, Rank to, std::vector<Edge>& path);
+void find_path(const SwitchTree& network, Rank from, Rank to, std::vector<Edge>& path);
 
 /// Returns the names of an edge's ends: "s0 -> s1".
-std::string describe(const Network& network, Edge edge);
+std::string describe(const SwitchTree& network, Edge edge);
 
 } // namespace ucg::graph

@@ -186,7 +186,7 @@ Status prove_all(World world) {
 } // namespace proof
 
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
-              SharesMemory shares_memory, const void* context, const Network* network) {
+              SharesMemory shares_memory, const void* context, const SwitchTree* network) {
     if (Status status = proof::check_requests(schedules, requests); !status.ok()) {
         return status;
     }

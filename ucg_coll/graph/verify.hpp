@@ -56,6 +56,6 @@ using SharesMemory = bool (*)(Rank a, Rank b, const void* context);
 /// Returns ok, or invalid_argument with a message that names the rank, the op and the reason.
 Status verify(std::span<const Schedule> schedules, std::span<const Request> requests,
               SharesMemory shares_memory = nullptr, const void* context = nullptr,
-              const Network* network = nullptr);
+              const SwitchTree* network = nullptr);
 
 } // namespace ucg::graph

@@ -57,7 +57,7 @@ struct World {
     std::span<const Request> requests;
     SharesMemory shares_memory = nullptr;
     const void* context = nullptr;
-    const Network* network = nullptr;
+    const SwitchTree* network = nullptr;
 
     std::vector<Schedule> unrolled;              ///< `originals` that have repeats, written out.
     std::vector<const Schedule*> programs;       ///< By rank: its schedule without repeats.

@@ -122,8 +122,8 @@ double turn_ns(const cost::Profile& profile, double ranks_per_cpu) {
     return ranks_per_cpu > 1 ? profile.memory.wake.yield_switch_ns * ranks_per_cpu : 0;
 }
 
-Messages::Messages(const cost::Profile& profile, topo::Distance distance,
-                   const Surroundings& around)
+DistancePrices::DistancePrices(const cost::Profile& profile, topo::Distance distance,
+                               const Surroundings& around)
     : profile_(&profile), model_(log_gp(profile, distance, around)),
       end_ns_(std::max(profile.level(distance).overhead_ns, profile.level(distance).gap_ns)),
       copies_(single_copies(profile, distance, around)),
@@ -142,7 +142,7 @@ Messages::Messages(const cost::Profile& profile, topo::Distance distance,
     model_.latency_ns += turn_ns_;
 }
 
-cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
+cost::MessageTerms DistancePrices::terms(std::uint64_t bytes) const {
     cost::MessageTerms terms = cost::message_terms(model_, bytes);
     if (!across_hosts_ && has_processor_ && bytes > kCacheLine) {
         terms.issue_ns += line_ns_;
@@ -153,19 +153,19 @@ cost::MessageTerms Messages::terms(std::uint64_t bytes) const {
     return terms;
 }
 
-double Messages::single_copy_ns(std::uint64_t bytes, Source source,
-                                const cost::CacheRates& there) const {
+double DistancePrices::single_copy_ns(std::uint64_t bytes, Source source,
+                                      const cost::CacheRates& there) const {
     const double per_byte_ns = source == Source::fresh ? fresh_per_byte_ns_ + passed_on_per_byte_ns_
                                                        : settled_per_byte_ns_;
     return copies_.fixed_ns +
            static_cast<double>(bytes) * std::max(per_byte_ns, there.copy_per_byte_ns);
 }
 
-double Messages::single_copy_ns(std::uint64_t bytes, Source source) const {
+double DistancePrices::single_copy_ns(std::uint64_t bytes, Source source) const {
     return single_copy_ns(bytes, source, profile_->memory.rates_for(working_set_bytes(bytes)));
 }
 
-double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
+double DistancePrices::combining_ns(std::uint64_t bytes, const cost::CacheRates& there) const {
     const bool once = copied_once(bytes);
     const double charged_per_byte_ns =
         once ? (single_copy_ns(bytes, Source::settled) - copies_.fixed_ns) /
@@ -180,17 +180,17 @@ double Messages::combining_ns(std::uint64_t bytes, const cost::CacheRates& there
         bytes, there);
 }
 
-Messages Messages::with_working_set(std::uint64_t bytes) const {
-    Messages part = *this;
+DistancePrices DistancePrices::with_working_set(std::uint64_t bytes) const {
+    DistancePrices part = *this;
     part.working_set_bytes_ = bytes;
     return part;
 }
 
-std::uint64_t Messages::working_set_bytes(std::uint64_t bytes) const {
+std::uint64_t DistancePrices::working_set_bytes(std::uint64_t bytes) const {
     return std::max(touched_by_copy(bytes), working_set_bytes_);
 }
 
-MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
+MessagePrice DistancePrices::price(std::uint64_t bytes, Source source) const {
     if (!copied_once(bytes)) {
         const auto length = static_cast<double>(bytes);
         const double gap_per_byte_ns = model_.gap_per_byte_ns;
@@ -207,8 +207,8 @@ MessagePrice Messages::price(std::uint64_t bytes, Source source) const {
             .contended_ns = contended_ns(bytes, 1)};
 }
 
-Messages Messages::in_exchanges() const {
-    Messages both = *this;
+DistancePrices DistancePrices::in_exchanges() const {
+    DistancePrices both = *this;
     both.model_.latency_ns += turn_ns_;
     both.turns_ns_ += turn_ns_;
     if (has_processor_ && !across_hosts_) {

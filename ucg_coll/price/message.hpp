@@ -70,10 +70,10 @@ struct Contention {
 };
 
 /// The prices of messages between ranks at one distance. The profile must outlive it.
-class Messages {
+class DistancePrices {
   public:
-    Messages(const cost::Profile& profile, topo::Distance distance,
-             const Surroundings& around = {});
+    DistancePrices(const cost::Profile& profile, topo::Distance distance,
+                   const Surroundings& around = {});
 
     const cost::LogGp& model() const { return model_; }
     /// Returns the terms of a message that is copied in and out, or goes between hosts. On a host,
@@ -141,14 +141,14 @@ class Messages {
 
     /// Returns the prices of messages that are parts of buffers of `bytes` in all, which go through
     /// the caches together.
-    Messages with_working_set(std::uint64_t bytes) const;
+    DistancePrices with_working_set(std::uint64_t bytes) const;
     /// Returns how many bytes go through the caches with a copy of `bytes`.
     std::uint64_t working_set_bytes(std::uint64_t bytes) const;
 
     /// Returns the prices of messages in exchanges, where partners send to one another and wait:
     /// for one more turn of a processor before a message arrives, and for the copy of a rank's own
     /// message, which the same processor makes.
-    Messages in_exchanges() const;
+    DistancePrices in_exchanges() const;
 
   private:
     const cost::Profile* profile_;

@@ -9,7 +9,7 @@
 
 namespace ucg::sim {
 
-enum class Direction : std::uint8_t { out, in };
+enum class LinkDirection : std::uint8_t { out, in };
 
 /// The links of hosts: a queue for each host and direction. Requests must come in order of their
 /// times.
@@ -32,9 +32,9 @@ class HostLinks {
     }
 
     /// Requests the link at `time` for a message. Returns how long the message has to wait for it.
-    Picoseconds pass(std::uint32_t host, Direction direction, Picoseconds time,
+    Picoseconds pass(std::uint32_t host, LinkDirection direction, Picoseconds time,
                      std::uint64_t bytes) {
-        Picoseconds& free = free_[std::size_t{host} * 2 + (direction == Direction::in ? 1 : 0)];
+        Picoseconds& free = free_[std::size_t{host} * 2 + (direction == LinkDirection::in ? 1 : 0)];
         const Picoseconds granted = std::max(time, free);
         free = later(granted, occupancy(bytes));
         return granted - time;

@@ -18,7 +18,7 @@ MessageId Mailbox::add(std::uint64_t bytes) {
     return id;
 }
 
-Mailbox::Match Mailbox::match(const Lane& lane, End end, std::uint64_t bytes) {
+Mailbox::Match Mailbox::match(const Lane& lane, MessageEnd end, std::uint64_t bytes) {
     const auto [entry, added] = pending_.try_emplace(key(lane));
     Pending& pending = entry->second;
     if (!added && pending.end != end) {

@@ -30,7 +30,7 @@ struct Copying {
 };
 
 /// A message, from the first of its two ops to the moment it is taken in.
-struct Message {
+struct SimulatedMessage {
     static constexpr Picoseconds kUnknown = -1;
 
     Picoseconds arrival = kUnknown;
@@ -48,7 +48,7 @@ struct Message {
     std::uint32_t transfer = kNoTransfer; ///< Index into Trace::transfers; a FIN has none.
 };
 
-enum class End : std::uint8_t { send, recv };
+enum class MessageEnd : std::uint8_t { send, recv };
 
 /// The messages whose send and receive have not both been issued, or that have not been taken in.
 class Mailbox {
@@ -67,13 +67,13 @@ class Mailbox {
     };
     /// Returns the message that the next op of this end of the lane belongs to, which is made with
     /// `bytes` if this end comes first.
-    Match match(const Lane& lane, End end, std::uint64_t bytes);
+    Match match(const Lane& lane, MessageEnd end, std::uint64_t bytes);
 
     /// Returns a new message that is in no lane: a FIN.
     MessageId fin() { return add(0); }
 
-    Message& operator[](MessageId id) { return messages_[id]; }
-    const Message& operator[](MessageId id) const { return messages_[id]; }
+    SimulatedMessage& operator[](MessageId id) { return messages_[id]; }
+    const SimulatedMessage& operator[](MessageId id) const { return messages_[id]; }
     void release(MessageId id);
 
     /// Returns a lane with ops that the other end has not matched: the first by rank.
@@ -84,7 +84,7 @@ class Mailbox {
     struct Pending {
         MessageId first = kNoMessage;
         MessageId last = kNoMessage;
-        End end = End::send;
+        MessageEnd end = MessageEnd::send;
     };
     /// Returns the lane as one number; ranks have 31 bits.
     static std::uint64_t key(const Lane& lane) {
@@ -93,7 +93,7 @@ class Mailbox {
     }
     MessageId add(std::uint64_t bytes);
 
-    std::vector<Message> messages_;
+    std::vector<SimulatedMessage> messages_;
     std::unordered_map<std::uint64_t, Pending> pending_;
     MessageId free_ = kNoMessage;
 };

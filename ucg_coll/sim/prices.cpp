@@ -91,12 +91,12 @@ cost::MessageTerms terms(const Model& model, topo::Distance /*distance*/, std::u
 
 } // namespace
 
-cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
+cost::MessageTerms message_terms(const NetworkModel& network, topo::Distance distance,
                                  std::uint64_t bytes) {
     return std::visit([&](const auto& model) { return terms(model, distance, bytes); }, network);
 }
 
-price::MessagePrice message_price(const Network& network, topo::Distance distance,
+price::MessagePrice message_price(const NetworkModel& network, topo::Distance distance,
                                   std::uint64_t bytes, price::Source source,
                                   std::uint64_t working_set_bytes) {
     return std::visit(
@@ -104,8 +104,9 @@ price::MessagePrice message_price(const Network& network, topo::Distance distanc
         network);
 }
 
-double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
-                          std::uint64_t bytes, std::uint64_t touched_bytes, unsigned passing) {
+double combine_message_ns(const NetworkModel& network, const Compute& compute,
+                          topo::Distance distance, std::uint64_t bytes, std::uint64_t touched_bytes,
+                          unsigned passing) {
     const auto* const levels = std::get_if<PerLevel>(&network);
     if (levels == nullptr || compute.profile == nullptr ||
         !levels->at(distance).combined_on_arrival(bytes)) {
@@ -164,7 +165,7 @@ double read_ns(const Memory& memory, topo::Distance distance, std::uint64_t read
     return cost::contended_read_ns(memory.model.level(distance), readers, bytes);
 }
 
-FlagSlotTerms flag_slot_terms(const Network& network, topo::Distance distance) {
+FlagSlotTerms flag_slot_terms(const NetworkModel& network, topo::Distance distance) {
     const cost::MessageTerms empty = message_terms(network, distance, 0);
     return {empty.issue_ns, empty.inject_ns + empty.flight_ns};
 }
@@ -199,7 +200,7 @@ Compute compute_of(const cost::Profile& profile) {
     return {.profile = &profile};
 }
 
-Status check(const Network& network) {
+Status check(const NetworkModel& network) {
     return std::visit([](const auto& model) { return check_model(model); }, network);
 }
 

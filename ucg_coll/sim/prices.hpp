@@ -19,26 +19,26 @@ class PerLevel {
   public:
     explicit PerLevel(const cost::Profile& profile, const price::Surroundings& around = {});
 
-    const price::Messages& at(topo::Distance distance) const {
+    const price::DistancePrices& at(topo::Distance distance) const {
         return levels_[static_cast<std::size_t>(distance)];
     }
 
   private:
-    std::vector<price::Messages> levels_;
+    std::vector<price::DistancePrices> levels_;
 };
 
 /// A model of the network. All but PerLevel have equal links between all ranks.
-using Network = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, cost::LogfP,
-                             cost::LogGp, PerLevel>;
+using NetworkModel = std::variant<cost::PipeliningPostal, cost::Postal, cost::LogP, cost::LogfP,
+                                  cost::LogGp, PerLevel>;
 
 /// Returns what a message of `bytes` between ranks at that distance does at its two ends.
-cost::MessageTerms message_terms(const Network& network, topo::Distance distance,
+cost::MessageTerms message_terms(const NetworkModel& network, topo::Distance distance,
                                  std::uint64_t bytes);
 
 /// Returns the price of such a message: by a profile with the price of its copies, by the other
 /// models its terms alone. The message is a part of buffers of `working_set_bytes` in all, which go
 /// through the caches with it; 0: of none.
-price::MessagePrice message_price(const Network& network, topo::Distance distance,
+price::MessagePrice message_price(const NetworkModel& network, topo::Distance distance,
                                   std::uint64_t bytes, price::Source source,
                                   std::uint64_t working_set_bytes);
 
@@ -67,8 +67,9 @@ inline double reduce_ns(const Compute& compute, unsigned operands, std::uint64_t
 /// message, which may be combined where it arrives. The other operand and the target are in the
 /// caches that hold `touched_bytes`; if `passing` is 1, the message comes to scratch that further
 /// ones pass through.
-double combine_message_ns(const Network& network, const Compute& compute, topo::Distance distance,
-                          std::uint64_t bytes, std::uint64_t touched_bytes, unsigned passing);
+double combine_message_ns(const NetworkModel& network, const Compute& compute,
+                          topo::Distance distance, std::uint64_t bytes, std::uint64_t touched_bytes,
+                          unsigned passing);
 
 /// Returns the time of a copy of `bytes`. A profile prices it by the cache that holds
 /// `touched_bytes`.
@@ -128,7 +129,7 @@ struct FlagSlotTerms {
     double flight_ns = 0; ///< From then on, until a reader may take it in.
 };
 /// Returns what a flag slot costs whose reader is at that distance.
-FlagSlotTerms flag_slot_terms(const Network& network, topo::Distance distance);
+FlagSlotTerms flag_slot_terms(const NetworkModel& network, topo::Distance distance);
 /// Returns the time of the copy to a rank's own flag slot.
 double flag_slot_copy_ns(const Memory& memory, std::uint64_t bytes);
 /// Returns the time of a reduction of `operands` slices. All but one are flag slots that are at
@@ -154,7 +155,7 @@ struct HostLink {
 
 /// Check that all prices are finite and not negative, and f of LogfP at least 1. The message says
 /// which is not.
-Status check(const Network& network);
+Status check(const NetworkModel& network);
 Status check(const Compute& compute);
 Status check(const Memory& memory);
 Status check(const HostLink& link);

@@ -155,7 +155,7 @@ class Run {
     /// later.
     bool find_arrived(Rank rank, RankState& state);
     void take_in(Rank rank, RankState& state);
-    static Picoseconds passed_way_in(RankState& state, const Message& message);
+    static Picoseconds passed_way_in(RankState& state, const SimulatedMessage& message);
     std::optional<Picoseconds> known_due(const RankState& state) const;
     bool take_copies(Rank rank, RankState& state);
     void rest(Rank rank, RankState& state, std::optional<Picoseconds> until);

@@ -32,8 +32,8 @@ bool Run::wait(Rank rank, RankState& state) {
             }
             continue;
         }
-        const Message& message = mailbox_[slot->message];
-        if (message.arrival == Message::kUnknown) {
+        const SimulatedMessage& message = mailbox_[slot->message];
+        if (message.arrival == SimulatedMessage::kUnknown) {
             rest(rank, state, std::nullopt);
             return false;
         }
@@ -65,8 +65,8 @@ std::optional<Picoseconds> Run::known_due(const RankState& state) const {
             due = std::max(due, slot->done);
             continue;
         }
-        const Message& message = mailbox_[slot->message];
-        if (message.arrival == Message::kUnknown ||
+        const SimulatedMessage& message = mailbox_[slot->message];
+        if (message.arrival == SimulatedMessage::kUnknown ||
             std::find(state.copies.begin(), state.copies.end(), slot) != state.copies.end()) {
             return std::nullopt;
         }
@@ -85,7 +85,7 @@ bool Run::take_copies(Rank rank, RankState& state) {
         Slot* next = nullptr;
         for (Slot* slot : state.copies) {
             const Picoseconds arrival = mailbox_[slot->message].arrival;
-            if (arrival != Message::kUnknown &&
+            if (arrival != SimulatedMessage::kUnknown &&
                 (next == nullptr || arrival < mailbox_[next->message].arrival)) {
                 next = slot;
             }
@@ -137,7 +137,7 @@ static bool reduces_next(const graph::Step& step) {
 /// wait, each makes the copy that it receives. Else a sender with nothing else to do copies by
 /// itself until its receiver comes to it; from when both copy, each copies half of the rest.
 void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
-    const Message& message = mailbox_[slot.message];
+    const SimulatedMessage& message = mailbox_[slot.message];
     const Copying copying = message.copying;
     const Picoseconds begin = std::max(state.clock, message.arrival) + message.take;
     const Rank from = copying.sender;
@@ -152,9 +152,9 @@ void Run::copy_once(Rank rank, RankState& state, Slot& slot) {
     const Picoseconds joins = std::max(offered, begin);
     const auto back =
         std::find_if(sender.copies.begin(), sender.copies.end(), [&](const Slot* other) {
-            const Message& theirs = mailbox_[other->message];
+            const SimulatedMessage& theirs = mailbox_[other->message];
             return theirs.copying.sender == rank && theirs.copying.by_both &&
-                   theirs.arrival != Message::kUnknown && theirs.arrival <= joins;
+                   theirs.arrival != SimulatedMessage::kUnknown && theirs.arrival <= joins;
         });
     if (back != sender.copies.end() && joins <= begin) {
         finish_copy(from, sender, **back, joins + mailbox_[(*back)->message].copying.alone);
@@ -196,14 +196,14 @@ Picoseconds Run::way_taken(Way& way, Rank user, Picoseconds takes, Picoseconds b
 
 void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) {
     const MessageId id = slot.message;
-    const Message& message = mailbox_[id];
+    const SimulatedMessage& message = mailbox_[id];
     const Picoseconds start = state.clock;
     state.clock = end + message.copying.issue;
     record(Activity::Kind::take, rank, start);
     if (trace_ != nullptr) {
         trace_->transfers[message.transfer].taken = end;
     }
-    Message& fin = mailbox_[message.copying.fin];
+    SimulatedMessage& fin = mailbox_[message.copying.fin];
     fin.arrival = state.clock + message.copying.flight;
     if (fin.waiter != kNoRank) {
         push(EventKind::resume, fin.arrival, static_cast<std::uint32_t>(fin.waiter));
@@ -216,7 +216,7 @@ void Run::finish_copy(Rank rank, RankState& state, Slot& slot, Picoseconds end) 
 
 /// Returns when the last bytes of a message have come through a ring: one message comes at a time.
 /// A message that came before others that were taken in first has not waited for them.
-Picoseconds Run::passed_way_in(RankState& state, const Message& message) {
+Picoseconds Run::passed_way_in(RankState& state, const SimulatedMessage& message) {
     if (message.arrival <= state.way_in_since) {
         return message.arrival;
     }
@@ -246,11 +246,11 @@ bool Run::find_arrived(Rank rank, RankState& state) {
             continue;
         }
         const Picoseconds arrival = mailbox_[slot->message].arrival;
-        if (arrival == Message::kUnknown && now_ < last) {
+        if (arrival == SimulatedMessage::kUnknown && now_ < last) {
             rest(rank, state, last);
             return false;
         }
-        if (arrival != Message::kUnknown && arrival < last) {
+        if (arrival != SimulatedMessage::kUnknown && arrival < last) {
             arrived_.push_back(slot);
         }
     }
@@ -267,7 +267,7 @@ void Run::take_in(Rank rank, RankState& state) {
         if (id == kNoMessage) { // It was awaited twice.
             continue;
         }
-        const Message& message = mailbox_[id];
+        const SimulatedMessage& message = mailbox_[id];
         // The last bytes come when the way in has had time for all messages; copying them out ends
         // then.
         const Picoseconds arrival =
@@ -278,7 +278,7 @@ void Run::take_in(Rank rank, RankState& state) {
         start = state.clock;
         state.clock = later(state.clock, message.drain + message.take);
         record(Activity::Kind::take, rank, start);
-        if (trace_ != nullptr && message.transfer != Message::kNoTransfer) {
+        if (trace_ != nullptr && message.transfer != SimulatedMessage::kNoTransfer) {
             trace_->transfers[message.transfer].taken = state.clock;
         }
         *slot = {.done = state.clock};
@@ -290,7 +290,7 @@ void Run::take_in(Rank rank, RankState& state) {
 Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
     const Mailbox::Lane lane = {plan.peer, rank, plan.signals};
     const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
-    const Mailbox::Match match = mailbox_.match(lane, End::recv, bytes);
+    const Mailbox::Match match = mailbox_.match(lane, MessageEnd::recv, bytes);
     slot = {.message = match.id, .done = state.clock};
     if (const std::uint64_t sent = mailbox_[match.id].bytes; sent != bytes) {
         return mismatch(lane, sent, bytes);
@@ -305,8 +305,8 @@ Status Run::receive(Rank rank, RankState& state, const MessagePlan& plan, Slot& 
 Status Run::send(Rank rank, RankState& state, const MessagePlan& plan, Slot& slot) {
     const Mailbox::Lane lane = {rank, plan.peer, plan.signals};
     const std::uint64_t bytes = graph::length_at(plan.address, state, program(rank));
-    const Mailbox::Match match = mailbox_.match(lane, End::send, bytes);
-    Message& message = mailbox_[match.id];
+    const Mailbox::Match match = mailbox_.match(lane, MessageEnd::send, bytes);
+    SimulatedMessage& message = mailbox_[match.id];
     if (message.bytes != bytes) {
         return mismatch(lane, bytes, message.bytes);
     }
@@ -408,7 +408,7 @@ void Run::pass_link(const Event& event) {
     const std::uint64_t bytes = mailbox_[id].bytes;
     const bool leaves = event.kind == EventKind::link_out;
     const std::uint32_t host = placement_.host(leaves ? transit.from : transit.to);
-    const Direction direction = leaves ? Direction::out : Direction::in;
+    const LinkDirection direction = leaves ? LinkDirection::out : LinkDirection::in;
     transit.arrival += links_->pass(host, direction, event.time, bytes);
     if (leaves) {
         push(EventKind::link_in, std::max(event.time, transit.arrival - links_->occupancy(bytes)),
@@ -453,7 +453,7 @@ void Run::pass_edge(const Event& event) {
 }
 
 void Run::deliver(MessageId id, const Transit& transit) {
-    Message& message = mailbox_[id];
+    SimulatedMessage& message = mailbox_[id];
     message.arrival = transit.arrival;
     if (trace_ != nullptr) {
         trace_->transfers[message.transfer].arrived = transit.arrival;

@@ -34,12 +34,12 @@
 namespace ucg::sim {
 
 struct Options {
-    Network network;
+    NetworkModel network;
     Compute compute;
     Memory memory;
     std::optional<HostLink> host_link; ///< None: hosts' links are never in the way.
     /// The tree of switches between hosts, instead of host links; none: it is never in the way.
-    std::optional<graph::Network> links;
+    std::optional<graph::SwitchTree> links;
     Distribution message_noise;     ///< Added to the flight of each message, and of a share to each
                                     ///< reader.
     Distribution compute_noise;     ///< Added to each copy, reduction, publish and share.

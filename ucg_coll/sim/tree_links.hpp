@@ -14,7 +14,7 @@ namespace ucg::sim {
 class TreeLinks {
   public:
     /// `network` is borrowed.
-    explicit TreeLinks(const graph::Network& network)
+    explicit TreeLinks(const graph::SwitchTree& network)
         : network_(network), free_(network.nodes.size() * 2, 0) {}
 
     bool joins(Rank a, Rank b) const { return node(a) != node(b); }
@@ -43,7 +43,7 @@ class TreeLinks {
   private:
     std::uint32_t node(Rank rank) const { return network_.node_of[static_cast<std::size_t>(rank)]; }
 
-    const graph::Network& network_;
+    const graph::SwitchTree& network_;
     std::vector<Picoseconds> free_;
 };
 

@@ -228,7 +228,7 @@ inline constexpr std::size_t kNotShared = ~std::size_t{0};
 
 /// What ranks share with all others of their host at once: each rank writes its own flag slot once,
 /// and its peers there read it. Several collectives may use the flag slots at a time, each under a
-/// sequence number of its own. Threading: as for Transport.
+/// flag-slot sequence number of its own. Threading: as for Transport.
 class FlagSlots {
   public:
     virtual ~FlagSlots() = default;
@@ -343,12 +343,12 @@ class NetworkGroup {
     NetworkGroup(const NetworkGroup&) = delete;
     NetworkGroup& operator=(const NetworkGroup&) = delete;
 
-    /// Adds the process of another rank by its Network::process(), if this process knows its
+    /// Adds the process of another rank by its ProcessNetwork::process(), if this process knows its
     /// address: from another group that has it, or because the two are connected. Returns whether
     /// it does.
     virtual bool add_known(Rank rank, std::uint64_t process) = 0;
 
-    /// Adds the process of another rank by its Network::address().
+    /// Adds the process of another rank by its ProcessNetwork::address().
     virtual Status add(Rank rank, std::string_view address) = 0;
 
     /// Returns this rank's end of the group; ranks that were not added are not served. `group_ids`
@@ -360,12 +360,12 @@ class NetworkGroup {
 };
 
 /// A process's end of a network, for all groups that have ranks beyond the reach of shared memory.
-class Network {
+class ProcessNetwork {
   public:
-    virtual ~Network() = default; ///< All transports on it must be gone.
-    Network() = default;
-    Network(const Network&) = delete;
-    Network& operator=(const Network&) = delete;
+    virtual ~ProcessNetwork() = default; ///< All transports on it must be gone.
+    ProcessNetwork() = default;
+    ProcessNetwork(const ProcessNetwork&) = delete;
+    ProcessNetwork& operator=(const ProcessNetwork&) = delete;
 
     /// Returns what peers need in order to reach this process: bytes, not text. Valid as long as
     /// this object.

@@ -113,7 +113,7 @@ std::string draw(const Bar& bar, double& y) {
 } // namespace
 
 std::vector<Bar> bars_of(const Comparison& comparison) {
-    const Model& model = comparison.model;
+    const TimeModel& model = comparison.model;
     std::vector<Bar> bars = {{model.name, model.terms}};
     Bar categories = {model.name + ", by category", {}};
     for (const Category category :

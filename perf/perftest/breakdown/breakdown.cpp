@@ -61,7 +61,7 @@ Status bind_to(std::uint32_t cpu) {
 }
 
 /// Chooses a CPU for each process, which spins on it; on one CPU they would only alternate.
-Status choose_cpus(Options& options) {
+Status choose_cpus(BreakdownOptions& options) {
     if (options.cpus.empty()) {
         options.cpus = topo::usable_cpus();
     }
@@ -75,7 +75,7 @@ Status choose_cpus(Options& options) {
 /// The part of one process in a breakdown.
 class Measurement {
   public:
-    Measurement(Runtime& runtime, Lines& lines, const Options& options,
+    Measurement(Runtime& runtime, Lines& lines, const BreakdownOptions& options,
                 std::optional<MpiFigures> mpi)
         : runtime_(runtime), lines_(lines), options_(options), mpi_(std::move(mpi)),
           stopwatch_(4 * options.samples) {}
@@ -126,7 +126,7 @@ class Measurement {
         low_ = std::move(*low);
         kind_ = {low_->name(), low_->puts(), low_->shares_memory(), options_.transport == "tcp"};
         if (kind_.over_sockets) {
-            auto sockets = Sockets::connect(runtime_, options_.device);
+            auto sockets = PlainSockets::connect(runtime_, options_.device);
             if (!sockets) {
                 return sockets.status();
             }
@@ -197,21 +197,21 @@ class Measurement {
 
     Runtime& runtime_;
     Lines& lines_;
-    const Options& options_;
+    const BreakdownOptions& options_;
     const std::optional<MpiFigures> mpi_;
     Stopwatch stopwatch_;
     Rounds rounds_;
     std::size_t kept_rounds_ = 0;
     LowerKind kind_;
     std::unique_ptr<LowLevel> low_;
-    std::unique_ptr<Sockets> sockets_;
+    std::unique_ptr<PlainSockets> sockets_;
     std::unique_ptr<HighLevel> high_;
     std::vector<std::pair<std::unique_ptr<CollectiveLevel>, Rounds>> collectives_;
     std::unique_ptr<DelayCheck> delay_check_;
     Rounds delay_rounds_;
 };
 
-Status write_results(const Options& options, const Measurement& measurement) {
+Status write_results(const BreakdownOptions& options, const Measurement& measurement) {
     const Findings findings = measurement.findings();
     const ucg::Result<std::string> what_if = measurement.what_if_report();
     Status status = what_if.status();
@@ -227,7 +227,7 @@ Status write_results(const Options& options, const Measurement& measurement) {
     return status;
 }
 
-ucg::Result<int> measure(Options& options) {
+ucg::Result<int> measure(BreakdownOptions& options) {
     if (Status status = choose_cpus(options); !status.ok()) {
         return status;
     }
@@ -265,7 +265,7 @@ int breakdown_main(int argc, const char* const* argv) {
                  "together to what injecting a message and its latency cost, and compared with "
                  "what is observed (Zambre et al., Breaking Band, ICPP 2019)",
                  "ucg_perftest breakdown");
-    Options options;
+    BreakdownOptions options;
     options.add_to(app);
     app.parse_complete_callback([&] { options.complete(); });
     app.footer(kFooter);

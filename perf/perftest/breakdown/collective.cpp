@@ -167,7 +167,7 @@ void CollectiveLevel::stage(bool timed, Call call) {
 /// Does what ucg_coll_run() does (capi/ucg.cpp), and times a part of it. Its wait is not timed by
 /// itself: what the peer sends is under way while the clock is read before the wait.
 Status CollectiveLevel::run_once(Stage timed) {
-    capi::Collective collective;
+    capi::PreparedCollective collective;
     Status status;
     const auto post = [&] { group_->start(collective); };
     const auto progress = [&] {
@@ -214,12 +214,12 @@ void CollectiveLevel::time_repeatable(std::size_t samples) {
     });
     add(kLookup, lookup, samples);
     const double bind = stopwatch_->window_ns(samples, [&] {
-        capi::Collective collective = group_->prepare(call_, *call);
+        capi::PreparedCollective collective = group_->prepare(call_, *call);
         __asm__ volatile("" : : "r"(&collective) : "memory");
         group_->release(collective);
     });
     add(kBind, bind, samples);
-    capi::Collective over = group_->prepare(call_, *call);
+    capi::PreparedCollective over = group_->prepare(call_, *call);
     const double completion = stopwatch_->window_ns(samples, [&] {
         const capi::Group::Lock lock = group_->lock();
         const ucg_status_t outcome = group_->outcome(over.run->execution);

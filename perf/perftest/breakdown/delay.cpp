@@ -194,7 +194,7 @@ Status DelayCheck::run_collective(double delay_ns, std::size_t samples, double& 
     binding.input = reinterpret_cast<std::byte*>(input_.data());
     binding.output = reinterpret_cast<std::byte*>(output_.data());
     binding.reduction.combine =
-        engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+        engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64);
     stopwatch_->clear();
     for (std::size_t i = 0; i < samples && inner_->status().ok(); ++i) {
         lines_.start_together(runtime_.rank());
@@ -238,7 +238,8 @@ Status DelayCheck::round(std::size_t samples, Stopwatch& stopwatch, Rounds& roun
             add(delayed_name(delay));
         }
     }
-    const auto combine = engine::find_operator(engine::Operator::sum, engine::ElementType::float64);
+    const auto combine =
+        engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64);
     auto* const target = reinterpret_cast<std::byte*>(output_.data());
     const std::array<const std::byte*, 2> operands = {
         reinterpret_cast<const std::byte*>(input_.data()), target};

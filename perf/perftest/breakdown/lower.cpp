@@ -42,8 +42,8 @@ constexpr Listed kListed[] = {
     {Lines::kFifo, Category::network, "the lines that an active message needs, without UCX"},
     {Lines::kRead, Category::network, "at rest with the peer"},
     {Lines::kClaim, Category::network, "at rest with both"},
-    {Sockets::kSend, Category::io, "of 13 bytes"},
-    {Sockets::kPath, Category::network, "mean of both directions"},
+    {PlainSockets::kSend, Category::io, "of 13 bytes"},
+    {PlainSockets::kPath, Category::network, "mean of both directions"},
 };
 
 /// Returns the part of a poll that passes before a message is noticed: on average half an empty
@@ -143,8 +143,8 @@ LatencyParts message_parts(const LowerKind& kind, const Rounds& rounds) {
         parts.progress = {rounds.component(part::kProgress, Category::llp)};
     } else if (kind.over_sockets) {
         parts.post = {
-            rounds.difference(part::kAmPostToPeer, Sockets::kSend, kAboveSend, Category::llp)};
-        parts.path = {{rounds.component(Sockets::kPath, Category::network)}};
+            rounds.difference(part::kAmPostToPeer, PlainSockets::kSend, kAboveSend, Category::llp)};
+        parts.path = {{rounds.component(PlainSockets::kPath, Category::network)}};
         parts.progress = {rounds.component(part::kProgressOfPeer, Category::llp)};
     } else {
         parts.post = {rounds.component(part::kAmPostToPeer, Category::llp)};

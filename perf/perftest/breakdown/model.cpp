@@ -35,11 +35,11 @@ std::string_view name(Category category) {
     return "";
 }
 
-double Model::total_ns() const {
+double TimeModel::total_ns() const {
     return sum_of(terms);
 }
 
-double Model::total_ns(Category category) const {
+double TimeModel::total_ns(Category category) const {
     double sum = 0;
     for (const Term& term : terms) {
         sum += term.component.category == category ? term.ns() : 0;
@@ -47,8 +47,8 @@ double Model::total_ns(Category category) const {
     return sum;
 }
 
-Model with_reduction(const Model& model, std::string_view component, double fraction) {
-    Model result = model;
+TimeModel with_reduction(const TimeModel& model, std::string_view component, double fraction) {
+    TimeModel result = model;
     for (Term& term : result.terms) {
         if (term.component.name == component) {
             term.component.ns *= 1 - fraction;
@@ -57,8 +57,8 @@ Model with_reduction(const Model& model, std::string_view component, double frac
     return result;
 }
 
-Model with_reduction(const Model& model, Category category, double fraction) {
-    Model result = model;
+TimeModel with_reduction(const TimeModel& model, Category category, double fraction) {
+    TimeModel result = model;
     for (Term& term : result.terms) {
         if (term.component.category == category) {
             term.component.ns *= 1 - fraction;
@@ -67,8 +67,8 @@ Model with_reduction(const Model& model, Category category, double fraction) {
     return result;
 }
 
-Model injection_model(std::string name, const InjectionParts& parts) {
-    Model model = {std::move(name), {}};
+TimeModel injection_model(std::string name, const InjectionParts& parts) {
+    TimeModel model = {std::move(name), {}};
     append(model.terms, parts.post);
     if (parts.messages_per_completion > 0) {
         append(model.terms, parts.progress, 1 / parts.messages_per_completion);
@@ -82,8 +82,8 @@ double posts_per_poll_min(double gen_completion_ns, double post_ns) {
     return std::ceil(gen_completion_ns / post_ns);
 }
 
-Model latency_model(std::string name, const LatencyParts& parts) {
-    Model model = {std::move(name), {}};
+TimeModel latency_model(std::string name, const LatencyParts& parts) {
+    TimeModel model = {std::move(name), {}};
     append(model.terms, parts.post);
     model.terms.insert(model.terms.end(), parts.path.begin(), parts.path.end());
     append(model.terms, parts.progress);

@@ -40,7 +40,7 @@ struct Term {
 };
 
 /// A time that is the sum of its terms, none of which overlaps another.
-struct Model {
+struct TimeModel {
     std::string name;
     std::vector<Term> terms;
 
@@ -50,8 +50,8 @@ struct Model {
 
 /// Return the model with a component, or with all components of a category, reduced by a fraction
 /// of itself; a negative fraction prolongs it. Other components stay as they are.
-Model with_reduction(const Model& model, std::string_view component, double fraction);
-Model with_reduction(const Model& model, Category category, double fraction);
+TimeModel with_reduction(const TimeModel& model, std::string_view component, double fraction);
+TimeModel with_reduction(const TimeModel& model, Category category, double fraction);
 
 /// Returns how much earlier `after_ns` is, as a fraction of `before_ns`.
 inline double improvement(double before_ns, double after_ns) {
@@ -73,7 +73,7 @@ struct InjectionParts {
     double messages_per_completion = 1;
     std::vector<Term> misc; ///< Busy posts, the benchmark's own updates.
 };
-Model injection_model(std::string name, const InjectionParts& parts);
+TimeModel injection_model(std::string name, const InjectionParts& parts);
 
 /// Returns equation 1's assumption: the least number of posts between two polls such that the
 /// sender does not wait for the completion of one. 0 where messages complete as they are posted.
@@ -85,11 +85,11 @@ struct LatencyParts {
     std::vector<Term> path;          ///< I/O and network: in the paper 2 PCIe, network, RC-to-MEM.
     std::vector<Component> progress; ///< LLP_prog and HLP_rx_prog.
 };
-Model latency_model(std::string name, const LatencyParts& parts);
+TimeModel latency_model(std::string name, const LatencyParts& parts);
 
 /// An observed time compared with a model of it.
 struct Comparison {
-    Model model;
+    TimeModel model;
     Component observed;
     /// Measured terms that the model does not have, listed where its error calls for them.
     std::vector<Term> missing = {};

@@ -71,7 +71,7 @@ Section mpi_section(const MpiFigures& figures, const LowerKind& kind, const Roun
         component(figures, "MPI_Waitall, per message", figures.window_waitall_ns, "64 of them"),
         post,
         progress};
-    Model model = below.comparisons.front().model;
+    TimeModel model = below.comparisons.front().model;
     model.name = "Latency, MPI";
     model.terms.insert(model.terms.begin(), {post});
     model.terms.push_back({progress});

@@ -12,7 +12,7 @@ constexpr std::uint64_t kSamplesMax = 1000000;
 
 } // namespace
 
-void Options::add_to(CLI::App& app) {
+void BreakdownOptions::add_to(CLI::App& app) {
     app.add_option("-x", transport, "UCT transport, as ucx_info -d has it")
         ->type_name("TRANSPORT")
         ->capture_default_str();
@@ -49,7 +49,7 @@ void Options::add_to(CLI::App& app) {
         ->type_name("FILE");
 }
 
-void Options::complete() {
+void BreakdownOptions::complete() {
     with_ucp = with_ucp || !mpi_file.empty();
     if (samples * rounds < kSamplesMin) {
         throw CLI::ValidationError("-n",

@@ -11,7 +11,7 @@ class App;
 
 namespace ucg::perftest::breakdown {
 
-struct Options {
+struct BreakdownOptions {
     std::string transport = "posix";      ///< -x
     std::string device;                   ///< -d; empty: the transport's usual one.
     std::uint64_t samples = 1000;         ///< -n, of each component in each round

@@ -27,7 +27,7 @@ std::string times_text(double times) {
 }
 
 std::string comparison_text(const Comparison& comparison) {
-    const Model& model = comparison.model;
+    const TimeModel& model = comparison.model;
     const double total = model.total_ns();
     std::string text = fmt::format("  {}\n", model.name);
     for (const Term& term : model.terms) {

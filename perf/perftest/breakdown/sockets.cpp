@@ -72,7 +72,7 @@ double common_mean(std::vector<double> values) {
 
 } // namespace
 
-Sockets::~Sockets() {
+PlainSockets::~PlainSockets() {
     for (const int descriptor : {listener_, socket_, epoll_}) {
         if (descriptor >= 0) {
             ::close(descriptor);
@@ -80,8 +80,9 @@ Sockets::~Sockets() {
     }
 }
 
-Result<std::unique_ptr<Sockets>> Sockets::connect(Runtime& runtime, const std::string& device) {
-    std::unique_ptr<Sockets> sockets(new Sockets(runtime));
+Result<std::unique_ptr<PlainSockets>> PlainSockets::connect(Runtime& runtime,
+                                                            const std::string& device) {
+    std::unique_ptr<PlainSockets> sockets(new PlainSockets(runtime));
     std::string mine;
     Status status;
     if (runtime.rank() == 0) {
@@ -112,7 +113,7 @@ Result<std::unique_ptr<Sockets>> Sockets::connect(Runtime& runtime, const std::s
     return sockets;
 }
 
-Status Sockets::listen_on(const std::string& device, std::string& address) {
+Status PlainSockets::listen_on(const std::string& device, std::string& address) {
     Result<std::string> found = address_of(device);
     if (!found) {
         return found.status();
@@ -128,7 +129,7 @@ Status Sockets::listen_on(const std::string& device, std::string& address) {
     return {};
 }
 
-Status Sockets::connect_to(const std::string& address) {
+Status PlainSockets::connect_to(const std::string& address) {
     socket_ = ::socket(as_address(address)->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (socket_ < 0 ||
         ::connect(socket_, as_address(address), static_cast<socklen_t>(address.size())) != 0) {
@@ -138,12 +139,12 @@ Status Sockets::connect_to(const std::string& address) {
 }
 
 /// Accepts the peer's connection, which already waits in the queue.
-Status Sockets::accept_peer() {
+Status PlainSockets::accept_peer() {
     socket_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     return socket_ >= 0 ? Status() : system_failure("accepting");
 }
 
-Status Sockets::prepare() {
+Status PlainSockets::prepare() {
     const int one = 1;
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     epoll_event event{};
@@ -157,7 +158,7 @@ Status Sockets::prepare() {
 }
 
 /// Sends a message that contains the time of its sending.
-Status Sockets::send_one(std::vector<Ticks>& durations) {
+Status PlainSockets::send_one(std::vector<Ticks>& durations) {
     std::array<std::byte, kMessageBytes> bytes{};
     const Ticks before = read_ordered();
     std::memcpy(bytes.data(), &before, sizeof(before));
@@ -166,7 +167,7 @@ Status Sockets::send_one(std::vector<Ticks>& durations) {
     return sent == static_cast<ssize_t>(bytes.size()) ? Status() : system_failure("sending");
 }
 
-Status Sockets::receive_one(std::vector<double>& delays_ns) {
+Status PlainSockets::receive_one(std::vector<double>& delays_ns) {
     epoll_event event{};
     const Ticks start = read_ordered();
     Ticks looked = 0;
@@ -191,7 +192,7 @@ Status Sockets::receive_one(std::vector<double>& delays_ns) {
     return {};
 }
 
-Status Sockets::measure(std::size_t samples, const Stopwatch& stopwatch, Rounds& rounds) {
+Status PlainSockets::measure(std::size_t samples, const Stopwatch& stopwatch, Rounds& rounds) {
     std::vector<Ticks> durations;
     std::vector<double> delays_ns;
     Status status;

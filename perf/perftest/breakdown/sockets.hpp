@@ -11,7 +11,7 @@
 
 namespace ucg::perftest::breakdown {
 
-class Sockets {
+class PlainSockets {
   public:
     /// The time of the system call that sends.
     static constexpr const char* kSend = "send() of a plain socket";
@@ -20,16 +20,17 @@ class Sockets {
     static constexpr const char* kPath = "Kernel and loopback, send() to readability";
 
     /// Connects the two ranks by the address of `device`, with TCP_NODELAY. Collective.
-    static Result<std::unique_ptr<Sockets>> connect(Runtime& runtime, const std::string& device);
-    ~Sockets();
-    Sockets(const Sockets&) = delete;
-    Sockets& operator=(const Sockets&) = delete;
+    static Result<std::unique_ptr<PlainSockets>> connect(Runtime& runtime,
+                                                         const std::string& device);
+    ~PlainSockets();
+    PlainSockets(const PlainSockets&) = delete;
+    PlainSockets& operator=(const PlainSockets&) = delete;
 
     /// Measures a ping-pong of `samples` round trips. Collective; rank 0 gets the times.
     Status measure(std::size_t samples, const Stopwatch& stopwatch, Rounds& rounds);
 
   private:
-    explicit Sockets(Runtime& runtime) : runtime_(runtime) {}
+    explicit PlainSockets(Runtime& runtime) : runtime_(runtime) {}
     Status listen_on(const std::string& device, std::string& address);
     Status accept_peer();
     Status connect_to(const std::string& address);

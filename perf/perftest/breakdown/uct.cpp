@@ -39,11 +39,11 @@ ucs_status_t count_arrival(void* counter, void* /*data*/, std::size_t /*length*/
 Result<std::unique_ptr<UctLink>> open_link(Runtime& runtime, const std::string& transport,
                                            const std::string& device, std::uint64_t& counter) {
     Result<std::unique_ptr<UctResource>> resource = UctResource::open(transport, device);
-    std::unique_ptr<UctMemory> memory;
+    std::unique_ptr<TestMemory> memory;
     Status status = resource.status();
     if (status.ok()) {
-        Result<std::unique_ptr<UctMemory>> allocated =
-            UctMemory::allocate(**resource, kCacheLine, 0);
+        Result<std::unique_ptr<TestMemory>> allocated =
+            TestMemory::allocate(**resource, kCacheLine, 0);
         status = allocated.status();
         if (status.ok()) {
             memory = std::move(*allocated);
@@ -66,7 +66,7 @@ Result<std::unique_ptr<UctLink>> open_link(Runtime& runtime, const std::string& 
     return UctLink::connect(runtime, std::move(*resource), std::move(memory));
 }
 
-std::atomic_ref<std::uint64_t> number_in(const UctMemory& memory) {
+std::atomic_ref<std::uint64_t> number_in(const TestMemory& memory) {
     return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(memory.data()));
 }
 

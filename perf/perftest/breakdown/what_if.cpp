@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kBytes = 8;
 
 template <typename Key>
-Curve curve_of(const Model& model, const Key& key, std::string component) {
+Curve curve_of(const TimeModel& model, const Key& key, std::string component) {
     Curve curve = {model.name, std::move(component), model.total_ns(), {}};
     for (const double fraction : kReductions) {
         curve.after_ns.push_back(with_reduction(model, key, fraction).total_ns());
@@ -34,7 +34,7 @@ sim::Options options_of(const MessagePrices& prices) {
 
 } // namespace
 
-std::vector<Curve> curves_of(const Model& model) {
+std::vector<Curve> curves_of(const TimeModel& model) {
     std::vector<Curve> curves;
     for (const Term& term : model.terms) {
         curves.push_back(
@@ -56,7 +56,7 @@ MessagePrices prices_of(const LatencyParts& parts) {
     return prices_of(latency_model({}, parts));
 }
 
-MessagePrices prices_of(const Model& latency) {
+MessagePrices prices_of(const TimeModel& latency) {
     MessagePrices prices;
     bool flown = false;
     for (const Term& term : latency.terms) {

@@ -29,7 +29,7 @@ struct Curve {
 
 /// Returns a curve for each component of the model, and for each category that has several
 /// components.
-std::vector<Curve> curves_of(const Model& model);
+std::vector<Curve> curves_of(const TimeModel& model);
 
 /// The parts of a message's time as a simulation prices them, in nanoseconds.
 struct MessagePrices {
@@ -43,7 +43,7 @@ struct MessagePrices {
 MessagePrices prices_of(const LatencyParts& parts);
 /// Returns the prices for the terms of a model, by their order: terms of LLP and HLP that precede
 /// the first one of the network belong to the sender.
-MessagePrices prices_of(const Model& latency);
+MessagePrices prices_of(const TimeModel& latency);
 
 /// Returns the simulated time in nanoseconds of a collective of 8 bytes in which all messages have
 /// these prices. `algorithm` is the name of a row of the planner's table that uses messages. Fails

@@ -35,7 +35,7 @@ ucg::Result<graph::Collective> collective_named(const std::string& text) {
 }
 
 /// Returns the model of an active message's latency, by which a collective's messages travel.
-const Model* message_latency(const Findings& findings) {
+const TimeModel* message_latency(const Findings& findings) {
     for (const Section& section : findings.sections) {
         for (const Comparison& comparison : section.comparisons) {
             if (comparison.model.name.find("am_lat") != std::string::npos) {
@@ -52,7 +52,7 @@ Status add_collective(const WhatIfOptions& options, const Findings& findings,
     if (!collective) {
         return collective.status();
     }
-    const Model* latency = message_latency(findings);
+    const TimeModel* latency = message_latency(findings);
     if (latency == nullptr) {
         return failure(Code::invalid_argument, "{}: it has no latency of active messages",
                        options.file);

@@ -130,10 +130,10 @@ struct Board::Shared {
 Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
     const std::uint64_t bytes = Shared::bytes(runtime.size());
     const std::uint64_t host = host_identity();
-    std::unique_ptr<shm::Segment> segment;
+    std::unique_ptr<shm::SharedSegment> segment;
     FilePlace place{host, ::getpid(), -1};
     if (runtime.rank() == 0) {
-        Result<std::unique_ptr<shm::Segment>> created = shm::Segment::create(bytes);
+        Result<std::unique_ptr<shm::SharedSegment>> created = shm::SharedSegment::create(bytes);
         if (created.ok()) {
             segment = std::move(*created);
             place.descriptor = segment->descriptor();
@@ -148,8 +148,8 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
         const std::string path = fmt::format("/proc/{}/fd/{}", file.process, file.descriptor);
         shm::Descriptor opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
         if (opened.valid()) {
-            Result<std::unique_ptr<shm::Segment>> joined =
-                shm::Segment::join(std::move(opened), bytes);
+            Result<std::unique_ptr<shm::SharedSegment>> joined =
+                shm::SharedSegment::join(std::move(opened), bytes);
             segment = joined.ok() ? std::move(*joined) : nullptr;
         }
     }
@@ -167,7 +167,7 @@ Result<std::unique_ptr<Board>> Board::create(Runtime& runtime) {
     return std::unique_ptr<Board>(new Board(runtime, std::move(segment), yields));
 }
 
-Board::Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields)
+Board::Board(Runtime& runtime, std::unique_ptr<shm::SharedSegment> segment, bool yields)
     : rank_(runtime.rank()), size_(runtime.size()), yields_(yields), segment_(std::move(segment)),
       shared_(*reinterpret_cast<Shared*>(segment_->base())) {
     if (!yields_ && size_ > 1 && clocks_agree()) {

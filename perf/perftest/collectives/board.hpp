@@ -52,7 +52,7 @@ class Board {
 
   private:
     struct Shared;
-    Board(Runtime& runtime, std::unique_ptr<shm::Segment> segment, bool yields);
+    Board(Runtime& runtime, std::unique_ptr<shm::SharedSegment> segment, bool yields);
 
     void arrive(Ticks lead, const std::function<void()>& progress);
     bool clocks_agree();
@@ -63,7 +63,7 @@ class Board {
     Rank rank_;
     Rank size_;
     bool yields_;
-    std::unique_ptr<shm::Segment> segment_;
+    std::unique_ptr<shm::SharedSegment> segment_;
     Shared& shared_;
     Ticks lead_ = 0; ///< Ticks from the last arrival to the common start; 0: none.
 };

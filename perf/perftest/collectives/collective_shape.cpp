@@ -7,7 +7,7 @@
 namespace ucg::perftest {
 
 const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes() {
-    using enum Blocks;
+    using enum BlocksPerRank;
     static constexpr std::array<CollectiveShape, UCG_COLL_LAST> kShapes = {{
         // type, name, send, receive, reduces, rooted, vectors
         {UCG_COLL_BARRIER, "barrier", none, none, false, false, false},
@@ -31,24 +31,24 @@ const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes() {
     return kShapes;
 }
 
-std::uint64_t block_count(Blocks blocks, Rank rank, Rank root, Rank size) {
+std::uint64_t block_count(BlocksPerRank blocks, Rank rank, Rank root, Rank size) {
     const bool has_some = rank == root;
     switch (blocks) {
-    case Blocks::none: return 0;
-    case Blocks::one: return 1;
-    case Blocks::two: return 2;
-    case Blocks::each: return static_cast<std::uint64_t>(size);
-    case Blocks::root_one: return has_some ? 1 : 0;
-    case Blocks::root_each: return has_some ? static_cast<std::uint64_t>(size) : 0;
+    case BlocksPerRank::none: return 0;
+    case BlocksPerRank::one: return 1;
+    case BlocksPerRank::two: return 2;
+    case BlocksPerRank::each: return static_cast<std::uint64_t>(size);
+    case BlocksPerRank::root_one: return has_some ? 1 : 0;
+    case BlocksPerRank::root_each: return has_some ? static_cast<std::uint64_t>(size) : 0;
     }
     return 0;
 }
 
 double algorithm_bytes(const CollectiveShape& shape, Rank size, std::uint64_t bytes) {
-    const auto has_each = [](Blocks blocks) {
-        return blocks == Blocks::each || blocks == Blocks::root_each;
+    const auto has_each = [](BlocksPerRank blocks) {
+        return blocks == BlocksPerRank::each || blocks == BlocksPerRank::root_each;
     };
-    if (shape.send == Blocks::two) {
+    if (shape.send == BlocksPerRank::two) {
         return 2 * static_cast<double>(bytes);
     }
     const bool of_blocks = has_each(shape.send) || has_each(shape.receive);

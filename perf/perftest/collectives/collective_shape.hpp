@@ -13,7 +13,7 @@
 namespace ucg::perftest {
 
 /// The number of blocks of `count` elements in a buffer.
-enum class Blocks {
+enum class BlocksPerRank {
     none,
     one,       ///< One block on every rank.
     two,       ///< Two blocks on every rank, one for each neighbour in a ring.
@@ -25,8 +25,8 @@ enum class Blocks {
 struct CollectiveShape {
     ucg_coll_type_t type;
     std::string_view name; ///< ucg_coll_type_string()
-    Blocks send;
-    Blocks receive;
+    BlocksPerRank send;
+    BlocksPerRank receive;
     bool reduces;
     bool rooted;
     bool vectors; ///< Whether it has vectors: v-variants and reduce_scatter.
@@ -36,7 +36,7 @@ struct CollectiveShape {
 const std::array<CollectiveShape, UCG_COLL_LAST>& collective_shapes();
 
 /// Returns how many blocks the buffer has on a rank.
-std::uint64_t block_count(Blocks blocks, Rank rank, Rank root, Rank size);
+std::uint64_t block_count(BlocksPerRank blocks, Rank rank, Rank root, Rank size);
 
 /// Returns the bytes that NCCL's tests divide by time for the algorithm bandwidth: the whole
 /// vector, which for collectives with a block for each rank is all blocks together. `bytes` is the

@@ -43,7 +43,7 @@ std::vector<std::size_t> number_hosts(const std::vector<std::string>& identities
     return hosts;
 }
 
-HostLinks::HostLinks(Runtime& runtime, std::vector<std::size_t> hosts)
+HostConnections::HostConnections(Runtime& runtime, std::vector<std::size_t> hosts)
     : runtime_(runtime), hosts_(std::move(hosts)), by_host_(hosts_.size()) {
     std::iota(by_host_.begin(), by_host_.end(), 0);
     std::ranges::stable_sort(by_host_, {}, [this](Rank rank) { return host_of(rank); });
@@ -52,7 +52,7 @@ HostLinks::HostLinks(Runtime& runtime, std::vector<std::size_t> hosts)
     }
 }
 
-HostLinks::~HostLinks() {
+HostConnections::~HostConnections() {
     transport_.reset();
     if (worker_ != nullptr) {
         worker_->begin_close();
@@ -62,7 +62,7 @@ HostLinks::~HostLinks() {
     }
 }
 
-Result<std::unique_ptr<HostLinks>> HostLinks::create(Runtime& runtime) {
+Result<std::unique_ptr<HostConnections>> HostConnections::create(Runtime& runtime) {
     const Result<std::vector<std::string>> identities =
         runtime.exchange(std::to_string(host_identity()));
     if (!identities.ok()) {
@@ -70,16 +70,16 @@ Result<std::unique_ptr<HostLinks>> HostLinks::create(Runtime& runtime) {
     }
     std::vector<std::size_t> hosts = number_hosts(*identities);
     if (*std::ranges::max_element(hosts) == 0) {
-        return std::unique_ptr<HostLinks>();
+        return std::unique_ptr<HostConnections>();
     }
-    std::unique_ptr<HostLinks> links(new HostLinks(runtime, std::move(hosts)));
+    std::unique_ptr<HostConnections> links(new HostConnections(runtime, std::move(hosts)));
     if (Status status = links->open(); !status.ok()) {
         return status;
     }
     return links;
 }
 
-Status HostLinks::open() {
+Status HostConnections::open() {
     Result<std::unique_ptr<transport::ucx::UcxWorker>> worker =
         transport::ucx::UcxWorker::create({});
     if (Status status = agree(runtime_, worker.status()); !status.ok()) {
@@ -101,7 +101,7 @@ Status HostLinks::open() {
 }
 
 /// Posts the messages and waits for all of them.
-Status HostLinks::stream(std::span<Message> messages) {
+Status HostConnections::stream(std::span<Message> messages) {
     transport_->post(messages);
     const auto is_posted = [](Message& message) {
         return transport::shared_state(message).load(std::memory_order_acquire) ==
@@ -117,7 +117,7 @@ Status HostLinks::stream(std::span<Message> messages) {
     return transport_->status();
 }
 
-Result<double> HostLinks::slowest(double seconds) {
+Result<double> HostConnections::slowest(double seconds) {
     const Result<std::vector<std::string>> all =
         runtime_.exchange({reinterpret_cast<const char*>(&seconds), sizeof(seconds)},
                           [this] { worker_->progress(); });
@@ -133,7 +133,7 @@ Result<double> HostLinks::slowest(double seconds) {
 }
 
 /// Exchanges a word with `peer`. Rank 0 sends first and measures the times.
-Status HostLinks::answer(Rank peer, std::vector<double>& seconds) {
+Status HostConnections::answer(Rank peer, std::vector<double>& seconds) {
     std::uint64_t word = 0;
     Status status;
     for (unsigned trip = 0; trip < kTrips + kTripsFirst && status.ok(); ++trip) {
@@ -153,7 +153,7 @@ Status HostLinks::answer(Rank peer, std::vector<double>& seconds) {
     return status;
 }
 
-Result<double> HostLinks::round_trip() {
+Result<double> HostConnections::round_trip() {
     const auto other = std::ranges::find_if(hosts_, [&](std::size_t host) { return host != 0; });
     const auto peer = static_cast<Rank>(other - hosts_.begin());
     Status status = slowest(0).status(); // All ranks have arrived.
@@ -168,7 +168,7 @@ Result<double> HostLinks::round_trip() {
     return slowest(runtime_.rank() == 0 ? percentile(seconds, 50) : 0);
 }
 
-std::size_t HostLinks::least_senders() const {
+std::size_t HostConnections::least_senders() const {
     std::vector<std::size_t> senders(*std::ranges::max_element(hosts_) + 1);
     for (std::size_t place = 0; place < by_host_.size(); ++place) {
         const std::size_t host = host_of(by_host_[place]);
@@ -181,7 +181,7 @@ std::size_t HostLinks::least_senders() const {
 /// one is on another host unless a host has more than half of all ranks. In some rounds all hosts
 /// send, in others every second one, since some links carry less each way when both directions are
 /// in use.
-Result<double> HostLinks::rate(std::uint64_t bytes) {
+Result<double> HostConnections::rate(std::uint64_t bytes) {
     const std::uint64_t length = std::clamp(bytes, kMessageMin, kMessageMax);
     const std::uint64_t count = (kRoundBytes + length - 1) / length;
     const auto place =

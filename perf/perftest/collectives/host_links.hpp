@@ -17,14 +17,14 @@ namespace ucg::perftest {
 /// Returns the host of each rank, as numbers from 0 in the order in which hosts first occur.
 std::vector<std::size_t> number_hosts(const std::vector<std::string>& identities);
 
-class HostLinks {
+class HostConnections {
   public:
     /// Makes the connections. Collective. The result is null, on all ranks, when there is only one
     /// host; that is no failure.
-    static Result<std::unique_ptr<HostLinks>> create(Runtime& runtime);
-    ~HostLinks();
-    HostLinks(const HostLinks&) = delete;
-    HostLinks& operator=(const HostLinks&) = delete;
+    static Result<std::unique_ptr<HostConnections>> create(Runtime& runtime);
+    ~HostConnections();
+    HostConnections(const HostConnections&) = delete;
+    HostConnections& operator=(const HostConnections&) = delete;
 
     /// Returns the host of each rank.
     const std::vector<std::size_t>& hosts() const { return hosts_; }
@@ -40,7 +40,7 @@ class HostLinks {
     Result<double> rate(std::uint64_t bytes);
 
   private:
-    HostLinks(Runtime& runtime, std::vector<std::size_t> hosts);
+    HostConnections(Runtime& runtime, std::vector<std::size_t> hosts);
     Status open();
     std::size_t host_of(Rank rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
     /// Returns the least number, over all hosts, of ranks of a host that send to another host.

@@ -189,8 +189,8 @@ Status UctResource::flush() const {
     return status == UCS_OK ? Status() : ucx_failure(status, fmt::format("flushing {}", name_));
 }
 
-Result<std::unique_ptr<UctMemory>> UctMemory::allocate(const UctResource& resource,
-                                                       std::size_t bytes, unsigned flags) {
+Result<std::unique_ptr<TestMemory>> TestMemory::allocate(const UctResource& resource,
+                                                         std::size_t bytes, unsigned flags) {
     uct_allocated_memory_t memory{};
     const ucs_status_t status = uct_iface_mem_alloc(
         resource.interface(), bytes, flags | UCT_MD_MEM_ACCESS_ALL, "ucg_perftest", &memory);
@@ -198,18 +198,18 @@ Result<std::unique_ptr<UctMemory>> UctMemory::allocate(const UctResource& resour
         return ucx_failure(status,
                            fmt::format("allocating {} bytes for {}", bytes, resource.name()));
     }
-    return std::unique_ptr<UctMemory>(new UctMemory(memory));
+    return std::unique_ptr<TestMemory>(new TestMemory(memory));
 }
 
 UctLink::UctLink(Runtime& runtime, std::unique_ptr<UctResource> resource,
-                 std::unique_ptr<UctMemory> target, std::unique_ptr<UctMemory> source)
+                 std::unique_ptr<TestMemory> target, std::unique_ptr<TestMemory> source)
     : runtime_(runtime), resource_(std::move(resource)), target_(std::move(target)),
       source_(std::move(source)) {}
 
 Result<std::unique_ptr<UctLink>> UctLink::connect(Runtime& runtime,
                                                   std::unique_ptr<UctResource> resource,
-                                                  std::unique_ptr<UctMemory> target,
-                                                  std::unique_ptr<UctMemory> source) {
+                                                  std::unique_ptr<TestMemory> target,
+                                                  std::unique_ptr<TestMemory> source) {
     std::unique_ptr<UctLink> link(
         new UctLink(runtime, std::move(resource), std::move(target), std::move(source)));
     const Result<Rank> peer = find_peer(runtime, runtime.size() == 1);

@@ -68,21 +68,21 @@ class UctResource {
 
 /// Memory that an interface can send from and receive into, registered with its domain if the
 /// domain registers memory. Must end before its interface.
-class UctMemory {
+class TestMemory {
   public:
     /// Allocates memory for all kinds of access. `flags` are further UCT_MD_MEM_* flags.
-    static Result<std::unique_ptr<UctMemory>> allocate(const UctResource& resource,
-                                                       std::size_t bytes, unsigned flags);
-    ~UctMemory() { uct_iface_mem_free(&memory_); }
-    UctMemory(const UctMemory&) = delete;
-    UctMemory& operator=(const UctMemory&) = delete;
+    static Result<std::unique_ptr<TestMemory>> allocate(const UctResource& resource,
+                                                        std::size_t bytes, unsigned flags);
+    ~TestMemory() { uct_iface_mem_free(&memory_); }
+    TestMemory(const TestMemory&) = delete;
+    TestMemory& operator=(const TestMemory&) = delete;
 
     std::byte* data() const { return static_cast<std::byte*>(memory_.address); }
     std::size_t size() const { return memory_.length; }
     uct_mem_h handle() const { return memory_.memh; }
 
   private:
-    explicit UctMemory(const uct_allocated_memory_t& memory) : memory_(memory) {}
+    explicit TestMemory(const uct_allocated_memory_t& memory) : memory_(memory) {}
     uct_allocated_memory_t memory_;
 };
 
@@ -94,17 +94,17 @@ class UctLink {
     /// null, is kept for the caller. Collective; fails alike on all ranks.
     static Result<std::unique_ptr<UctLink>> connect(Runtime& runtime,
                                                     std::unique_ptr<UctResource> resource,
-                                                    std::unique_ptr<UctMemory> target,
-                                                    std::unique_ptr<UctMemory> source = nullptr);
+                                                    std::unique_ptr<TestMemory> target,
+                                                    std::unique_ptr<TestMemory> source = nullptr);
     /// Waits for the peer: collective, unless a process is lost.
     ~UctLink();
     UctLink(const UctLink&) = delete;
     UctLink& operator=(const UctLink&) = delete;
 
     const UctResource& resource() const { return *resource_; }
-    const UctMemory& target() const { return *target_; }
+    const TestMemory& target() const { return *target_; }
     /// REQUIRES: connect() was given a source.
-    const UctMemory& source() const { return *source_; }
+    const TestMemory& source() const { return *source_; }
     uct_ep_h endpoint() const { return endpoint_.get(); }
     std::uint64_t remote_address() const { return remote_address_; }
     uct_rkey_t remote_key() const { return key_.rkey; }
@@ -114,15 +114,15 @@ class UctLink {
 
   private:
     UctLink(Runtime& runtime, std::unique_ptr<UctResource> resource,
-            std::unique_ptr<UctMemory> target, std::unique_ptr<UctMemory> source);
+            std::unique_ptr<TestMemory> target, std::unique_ptr<TestMemory> source);
     Status create_endpoint(std::string& address);
     Result<std::string> pack_addresses(const std::string& endpoint_address) const;
     Status connect_to(const std::string& packed);
 
     Runtime& runtime_;
     std::unique_ptr<UctResource> resource_;
-    std::unique_ptr<UctMemory> target_;
-    std::unique_ptr<UctMemory> source_;
+    std::unique_ptr<TestMemory> target_;
+    std::unique_ptr<TestMemory> source_;
     transport::ucx::UctEndpoint endpoint_;
     std::uint64_t remote_address_ = 0;
     uct_rkey_bundle_t key_{UCT_INVALID_RKEY, nullptr, nullptr};

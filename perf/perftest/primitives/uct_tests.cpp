@@ -298,8 +298,8 @@ Status check_names(const Parameters& parameters) {
 
 struct UctParts {
     std::unique_ptr<UctResource> resource;
-    std::unique_ptr<UctMemory> source;
-    std::unique_ptr<UctMemory> target;
+    std::unique_ptr<TestMemory> source;
+    std::unique_ptr<TestMemory> target;
 };
 
 Result<UctParts> open_parts(UctCommand command, const Parameters& parameters) {
@@ -316,11 +316,11 @@ Result<UctParts> open_parts(UctCommand command, const Parameters& parameters) {
     const std::size_t bytes =
         std::max(parameters.bytes(), parameters.sizes.size() * parameters.stride);
     const unsigned flags = parameters.nonblocking_registration ? UCT_MD_MEM_FLAG_NONBLOCK : 0;
-    Result<std::unique_ptr<UctMemory>> source = UctMemory::allocate(**resource, bytes, flags);
+    Result<std::unique_ptr<TestMemory>> source = TestMemory::allocate(**resource, bytes, flags);
     if (!source) {
         return source.status();
     }
-    Result<std::unique_ptr<UctMemory>> target = UctMemory::allocate(**resource, bytes, flags);
+    Result<std::unique_ptr<TestMemory>> target = TestMemory::allocate(**resource, bytes, flags);
     if (!target) {
         return target.status();
     }

@@ -46,7 +46,7 @@ TEST_CASE("aapc: what lies below a link is an interval, links in a row are one",
     REQUIRE(layout.subtree_count() == 4);
     CHECK(layout.size(0) == 2);
     REQUIRE(layout.links().size() == 6);
-    const Link& machine = layout.link(layout.innermost_link(1));
+    const TreeLink& machine = layout.link(layout.innermost_link(1));
     CHECK(machine.below == Interval{1, 2});
     REQUIRE(machine.outer != kNone);
     CHECK(layout.link(machine.outer).below == Interval{0, 2});

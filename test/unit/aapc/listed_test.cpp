@@ -56,9 +56,9 @@ TEST_CASE("aapc: a machine's steps by a list have the list's synchronisations", 
         std::size_t awaits = 0;
         std::size_t signals = 0;
         for (Position machine = 0; machine < listed.machines.size(); ++machine) {
-            const std::vector<Step> steps = steps_of(listed, machine);
+            const std::vector<MemberStep> steps = steps_of(listed, machine);
             CHECK(steps.size() == 2 * (listed.machines.size() - 1));
-            for (const Step& step : steps) {
+            for (const MemberStep& step : steps) {
                 awaits += step.awaits.size();
                 signals += step.signals.size();
             }

@@ -107,10 +107,10 @@ std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller,
                                  std::uint32_t window = 1) {
     std::map<std::pair<Position, Position>, std::vector<Use>> sent;
     std::map<std::pair<Position, Position>, std::size_t> met;
-    std::vector<std::vector<Step>> all;
+    std::vector<std::vector<MemberStep>> all;
     for (Position member = 0; member < phases.layout().member_count(); ++member) {
         all.push_back(steps_of(phases, member, signaller, window));
-        for (const Step& step : all.back()) {
+        for (const MemberStep& step : all.back()) {
             for (const Signal& signal : step.signals) {
                 sent[{member, signal.to}].push_back(all.back()[signal.ended].message);
             }
@@ -118,8 +118,8 @@ std::vector<Sync> run_time_syncs(const Phases& phases, Signaller signaller,
     }
     std::vector<Sync> syncs;
     for (Position member = 0; member < all.size(); ++member) {
-        const std::vector<Step>& steps = all[member];
-        for (const Step& step : steps) {
+        const std::vector<MemberStep>& steps = all[member];
+        for (const MemberStep& step : steps) {
             for (const Position other : step.awaits) {
                 const std::size_t count = met[{other, member}]++;
                 REQUIRE(count < (sent[{other, member}].size()));
@@ -233,7 +233,7 @@ TEST_CASE("aapc: with a window, word of a message goes out when the window is fu
         const Layout layout(tree);
         const Phases phases(layout);
         for (Position member = 0; member < layout.member_count(); ++member) {
-            const std::vector<Step> steps = steps_of(phases, member, Signaller::source, 3);
+            const std::vector<MemberStep> steps = steps_of(phases, member, Signaller::source, 3);
             for (std::size_t step = 0; step < steps.size(); ++step) {
                 for (const Signal& signal : steps[step].signals) {
                     REQUIRE(signal.ended <= step);

@@ -8,8 +8,8 @@ namespace ucg::aapc {
 namespace {
 
 /// Every message in its phase, as found by Phases::of.
-std::vector<std::vector<Message>> list_phases(const Phases& phases) {
-    std::vector<std::vector<Message>> list(phases.count());
+std::vector<std::vector<PhaseMessage>> list_phases(const Phases& phases) {
+    std::vector<std::vector<PhaseMessage>> list(phases.count());
     for (const Use& use : all_messages(phases)) {
         REQUIRE(use.phase < phases.count());
         list[use.phase].push_back(use.message);
@@ -24,10 +24,10 @@ void check(const Tree& tree) {
     const Phases phases(layout);
     REQUIRE(phases.count() ==
             std::uint64_t{layout.size(0)} * (layout.member_count() - layout.size(0)));
-    const std::vector<std::vector<Message>> list = list_phases(phases);
+    const std::vector<std::vector<PhaseMessage>> list = list_phases(phases);
     for (std::uint64_t phase = 0; phase < phases.count(); ++phase) {
-        std::map<test::Edge, Message> passed;
-        for (const Message& message : list[phase]) {
+        std::map<test::Edge, PhaseMessage> passed;
+        for (const PhaseMessage& message : list[phase]) {
             for (const test::Edge edge :
                  test::path(tree, layout.member(message.source), layout.member(message.target))) {
                 REQUIRE(passed.emplace(edge, message).second);
@@ -49,7 +49,7 @@ void check(const Tree& tree) {
 
 std::string row(const Phases& phases, std::uint64_t phase) {
     std::string text;
-    const auto append = [&](const std::optional<Message>& message) {
+    const auto append = [&](const std::optional<PhaseMessage>& message) {
         if (message) {
             text += text.empty() ? "" : " ";
             text += std::to_string(message->source) + std::to_string(message->target);

@@ -22,7 +22,7 @@ Status verdict_of(const std::vector<Hello>& all, std::uint32_t rank = 0,
     params.rank = rank;
     params.size = static_cast<std::uint32_t>(all.size());
     Remarks remarks("ucg", false);
-    Exchanges exchanges;
+    WireupExchanges exchanges;
     Peers peers(remarks, params, exchanges);
     return compare(all, config, NamedMachine(), peers);
 }

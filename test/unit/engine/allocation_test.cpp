@@ -135,7 +135,7 @@ Ranks ranks_for(const std::vector<graph::Schedule>& schedules, transport::Loopba
 
 bool run(Ranks& ranks) {
     const engine::Reduction sum{
-        engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+        engine::find_operator(engine::OperatorKind::sum, engine::ElementType::int64), nullptr};
     for (const auto& one : ranks) {
         one->engine.start(*one->execution, {one->input.data(), one->output.data(), sum});
     }
@@ -223,7 +223,7 @@ TEST_CASE("engine: starts that queue do not allocate either", "[engine][allocati
         executions.push_back(std::make_unique<engine::Execution>(first.program));
     }
     const engine::Reduction sum{
-        engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+        engine::find_operator(engine::OperatorKind::sum, engine::ElementType::int64), nullptr};
     const Count count;
     for (const auto& execution : executions) {
         first.engine.start(*execution, {first.input.data(), first.output.data(), sum});

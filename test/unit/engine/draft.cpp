@@ -16,7 +16,7 @@ Draft take_apart(const Schedule& schedule) {
     for (std::uint32_t i = 0; i < schedule.ops.size(); ++i) {
         const Op& op = schedule.ops[i];
         const graph::IndexRange range = graph::dependency_range(schedule, i);
-        Step step{op, {}, {}};
+        DraftStep step{op, {}, {}};
         for (std::uint32_t d = range.first; d < range.last; ++d) {
             step.after.push_back(schedule.dependencies[d]);
         }
@@ -33,7 +33,7 @@ Schedule put_together(const Draft& draft) {
     schedule.ops.clear();
     schedule.dependencies.clear();
     schedule.operands.clear();
-    for (const Step& step : draft.steps) {
+    for (const DraftStep& step : draft.steps) {
         Op op = step.op;
         op.first_dependency = static_cast<std::uint32_t>(schedule.dependencies.size());
         op.first_operand = 0;
@@ -62,7 +62,7 @@ void remove(Draft& draft, std::size_t index, bool inherit) {
     const std::vector<Dependency> inherited =
         inherit ? draft.steps[index].after : std::vector<Dependency>{};
     draft.steps.erase(draft.steps.begin() + static_cast<std::ptrdiff_t>(index));
-    for (Step& step : draft.steps) {
+    for (DraftStep& step : draft.steps) {
         const bool depends = std::any_of(step.after.begin(), step.after.end(),
                                          [&](Dependency on) { return on.op == index; });
         std::erase_if(step.after, [&](Dependency on) { return on.op == index; });
@@ -81,8 +81,8 @@ void remove(Draft& draft, std::size_t index, bool inherit) {
     std::erase_if(draft.header.repeats, [](const Repeat& repeat) { return repeat.op_count == 0; });
 }
 
-void insert_after(Draft& draft, std::size_t index, Step added) {
-    for (Step& step : draft.steps) {
+void insert_after(Draft& draft, std::size_t index, DraftStep added) {
+    for (DraftStep& step : draft.steps) {
         for (Dependency& on : step.after) {
             on = dependency(on.op + (on.op > index ? 1 : 0), on.distance);
         }

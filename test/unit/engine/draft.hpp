@@ -9,7 +9,7 @@
 namespace ucg::test {
 
 /// An op with everything that belongs to it.
-struct Step {
+struct DraftStep {
     graph::Op op;
     std::vector<graph::Dependency> after;
     std::vector<graph::Slice> operands;
@@ -17,7 +17,7 @@ struct Step {
 
 struct Draft {
     graph::Schedule header; ///< The repeats are in it as well.
-    std::vector<Step> steps;
+    std::vector<DraftStep> steps;
 };
 
 Draft take_apart(const graph::Schedule& schedule);
@@ -30,6 +30,6 @@ graph::Dependency dependency(std::size_t op, std::size_t distance);
 void remove(Draft& draft, std::size_t index, bool inherit);
 
 /// Inserts a step after step `index`, within the repeat of that one if it is in one.
-void insert_after(Draft& draft, std::size_t index, Step added);
+void insert_after(Draft& draft, std::size_t index, DraftStep added);
 
 } // namespace ucg::test

@@ -24,7 +24,7 @@ using test::RankSet;
 using transport::Delivery;
 
 engine::Reduction sum64() {
-    return {engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr};
+    return {engine::find_operator(engine::OperatorKind::sum, engine::ElementType::int64), nullptr};
 }
 
 Request allreduce(Rank ranks, std::uint64_t bytes) {

@@ -67,11 +67,11 @@ class Side {
 
     void start(std::size_t index) {
         Call& call = calls_[index];
-        engine_.start(
-            *call.execution,
-            {reinterpret_cast<std::byte*>(&call.in),
-             reinterpret_cast<std::byte*>(&call.out),
-             {engine::find_operator(engine::Operator::sum, engine::ElementType::int64), nullptr}});
+        engine_.start(*call.execution, {reinterpret_cast<std::byte*>(&call.in),
+                                        reinterpret_cast<std::byte*>(&call.out),
+                                        {engine::find_operator(engine::OperatorKind::sum,
+                                                               engine::ElementType::int64),
+                                         nullptr}});
     }
     void progress() { engine_.progress(); }
 

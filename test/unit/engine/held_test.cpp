@@ -75,7 +75,7 @@ TEST_CASE("engine: what only a built-in operator reads is given out where it arr
         Execution execution(program);
         engine::Engine engine{{&transport}};
         const engine::CombineFn sum =
-            engine::find_operator(engine::Operator::sum, engine::ElementType::int64);
+            engine::find_operator(engine::OperatorKind::sum, engine::ElementType::int64);
         std::vector<std::byte> input(kBytes);
         std::vector<std::byte> output(kBytes);
         engine.start(execution, {input.data(), output.data(), {sum, context}});

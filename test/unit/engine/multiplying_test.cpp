@@ -63,7 +63,7 @@ std::array<double, kCount> run(std::string_view algorithm, Rank count, bool in_p
                     buffer.size());
     }
     REQUIRE(ranks.run(
-        {engine::find_operator(engine::Operator::sum, engine::ElementType::float64), nullptr}));
+        {engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64), nullptr}));
     CHECK(ranks.fabric().quiet());
     std::array<double, kCount> first{};
     std::memcpy(first.data(), ranks.output(0).data(), sizeof(first));

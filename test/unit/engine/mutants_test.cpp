@@ -26,7 +26,7 @@ using graph::Collective;
 using graph::Request;
 using graph::Schedule;
 using plan::test::Case;
-using plan::test::Layout;
+using plan::test::RankLayout;
 using test::Reference;
 using transport::Delivery;
 using Random = std::mt19937_64;

@@ -38,11 +38,11 @@ Repeat* repeat_around(Draft& draft, std::size_t index) {
 
 /// A random step for which `fits` holds; null if there is none.
 template <typename Fits>
-Step* any_step(Draft& draft, Random& random, Fits&& fits) {
+DraftStep* any_step(Draft& draft, Random& random, Fits&& fits) {
     const std::size_t count = draft.steps.size();
     const std::size_t begin = below(random, count);
     for (std::size_t i = 0; i < count; ++i) {
-        Step& step = draft.steps[(begin + i) % count];
+        DraftStep& step = draft.steps[(begin + i) % count];
         if (fits(step)) {
             return &step;
         }
@@ -51,11 +51,11 @@ Step* any_step(Draft& draft, Random& random, Fits&& fits) {
 }
 
 Dependency* any_dependency(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](const Step& s) { return !s.after.empty(); });
+    DraftStep* step = any_step(draft, random, [](const DraftStep& s) { return !s.after.empty(); });
     return step == nullptr ? nullptr : &step->after[below(random, step->after.size())];
 }
 
-std::vector<Slice*> slices_of(Step& step) {
+std::vector<Slice*> slices_of(DraftStep& step) {
     std::vector<Slice*> slices;
     if (graph::has_source(step.op.kind)) {
         slices.push_back(&step.op.source);
@@ -70,7 +70,7 @@ std::vector<Slice*> slices_of(Step& step) {
 }
 
 Slice* any_slice(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](Step& s) { return !slices_of(s).empty(); });
+    DraftStep* step = any_step(draft, random, [](DraftStep& s) { return !slices_of(s).empty(); });
     if (step == nullptr) {
         return nullptr;
     }
@@ -83,7 +83,7 @@ Rank any_rank(const Draft& draft, Random& random) {
 }
 
 bool drop_dependency(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](const Step& s) { return !s.after.empty(); });
+    DraftStep* step = any_step(draft, random, [](const DraftStep& s) { return !s.after.empty(); });
     if (step == nullptr) {
         return false;
     }
@@ -117,7 +117,7 @@ bool redirect_dependency(Draft& draft, Random& random) {
 }
 
 bool change_distance(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](const Step& s) {
+    DraftStep* step = any_step(draft, random, [](const DraftStep& s) {
         return std::any_of(s.after.begin(), s.after.end(),
                            [](Dependency on) { return on.distance > 0; });
     });
@@ -132,7 +132,8 @@ bool change_distance(Draft& draft, Random& random) {
 }
 
 bool change_peer(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](const Step& s) { return graph::has_peer(s.op.kind); });
+    DraftStep* step =
+        any_step(draft, random, [](const DraftStep& s) { return graph::has_peer(s.op.kind); });
     if (step == nullptr) {
         return false;
     }
@@ -158,7 +159,7 @@ bool change_offset(Draft& draft, Random& random) {
 
 /// Changes the length of one slice, or of all slices of an op.
 bool change_length(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](Step& s) { return !slices_of(s).empty(); });
+    DraftStep* step = any_step(draft, random, [](DraftStep& s) { return !slices_of(s).empty(); });
     if (step == nullptr) {
         return false;
     }
@@ -175,7 +176,7 @@ bool change_length(Draft& draft, Random& random) {
 }
 
 bool empty_op(Draft& draft, Random& random) {
-    Step* step = any_step(draft, random, [](Step& s) { return !slices_of(s).empty(); });
+    DraftStep* step = any_step(draft, random, [](DraftStep& s) { return !slices_of(s).empty(); });
     if (step == nullptr) {
         return false;
     }
@@ -218,7 +219,7 @@ bool change_stride(Draft& draft, Random& random) {
 bool change_kind(Draft& draft, Random& random) {
     constexpr std::array kKinds = {OpKind::send,   OpKind::recv,  OpKind::copy,    OpKind::reduce,
                                    OpKind::signal, OpKind::await, OpKind::publish, OpKind::share};
-    Step* step = any_step(draft, random, [](const Step&) { return true; });
+    DraftStep* step = any_step(draft, random, [](const DraftStep&) { return true; });
     if (step == nullptr) {
         return false;
     }
@@ -234,7 +235,7 @@ bool swap_neighbours(Draft& draft, Random& random) {
     }
     const std::size_t first = below(random, draft.steps.size() - 1);
     std::swap(draft.steps[first], draft.steps[first + 1]);
-    for (Step& step : draft.steps) {
+    for (DraftStep& step : draft.steps) {
         for (Dependency& on : step.after) {
             if (on.op == first || on.op == first + 1) {
                 on = dependency(on.op == first ? first + 1 : first, on.distance);
@@ -249,8 +250,8 @@ bool swap_ops(Draft& draft, Random& random) {
     if (draft.steps.size() < 2) {
         return false;
     }
-    Step& one = draft.steps[below(random, draft.steps.size())];
-    Step& other = draft.steps[below(random, draft.steps.size())];
+    DraftStep& one = draft.steps[below(random, draft.steps.size())];
+    DraftStep& other = draft.steps[below(random, draft.steps.size())];
     std::swap(one.op, other.op);
     std::swap(one.operands, other.operands);
     return true;
@@ -266,7 +267,8 @@ bool drop_op(Draft& draft, Random& random) {
 
 template <OpKind kind>
 bool drop_kind(Draft& draft, Random& random) {
-    const Step* step = any_step(draft, random, [](const Step& s) { return s.op.kind == kind; });
+    const DraftStep* step =
+        any_step(draft, random, [](const DraftStep& s) { return s.op.kind == kind; });
     if (step == nullptr) {
         return false;
     }
@@ -296,14 +298,14 @@ bool publish_nothing(Draft& draft, Random& random) {
     return changed;
 }
 
-Step* any_reduction(Draft& draft, Random& random) {
-    return any_step(draft, random, [](const Step& s) {
+DraftStep* any_reduction(Draft& draft, Random& random) {
+    return any_step(draft, random, [](const DraftStep& s) {
         return s.op.kind == OpKind::reduce && s.operands.size() > 1;
     });
 }
 
 bool swap_operands(Draft& draft, Random& random) {
-    Step* step = any_reduction(draft, random);
+    DraftStep* step = any_reduction(draft, random);
     if (step == nullptr) {
         return false;
     }
@@ -313,7 +315,7 @@ bool swap_operands(Draft& draft, Random& random) {
 }
 
 bool drop_operand(Draft& draft, Random& random) {
-    Step* step = any_reduction(draft, random);
+    DraftStep* step = any_reduction(draft, random);
     if (step == nullptr) {
         return false;
     }
@@ -323,7 +325,7 @@ bool drop_operand(Draft& draft, Random& random) {
 }
 
 bool duplicate_operand(Draft& draft, Random& random) {
-    Step* step = any_reduction(draft, random);
+    DraftStep* step = any_reduction(draft, random);
     if (step == nullptr) {
         return false;
     }
@@ -362,7 +364,7 @@ bool may_be_written_out(const Draft& draft) {
         }
         end = std::size_t{repeat.first_op} + repeat.op_count;
     }
-    return std::all_of(draft.steps.begin(), draft.steps.end(), [&](const Step& step) {
+    return std::all_of(draft.steps.begin(), draft.steps.end(), [&](const DraftStep& step) {
         return std::all_of(step.after.begin(), step.after.end(),
                            [&](Dependency on) { return on.op < draft.steps.size(); });
     });
@@ -459,18 +461,19 @@ struct Ends {
 
 Ends any_ends(std::vector<Draft>& drafts, Random& random) {
     Draft& from = drafts[below(random, drafts.size())];
-    const Step* out = any_step(from, random, [](const Step& s) {
+    const DraftStep* out = any_step(from, random, [](const DraftStep& s) {
         return s.op.kind == OpKind::send || s.op.kind == OpKind::signal;
     });
     if (out == nullptr || !from.header.repeats.empty()) {
         return {};
     }
-    const auto same = [&](const Step& step, OpKind kind, Rank peer) {
+    const auto same = [&](const DraftStep& step, OpKind kind, Rank peer) {
         return step.op.kind == kind && step.op.peer == peer;
     };
     const auto index = static_cast<std::size_t>(out - from.steps.data());
-    auto number = std::count_if(from.steps.begin(), from.steps.begin() + (out - from.steps.data()),
-                                [&](const Step& s) { return same(s, out->op.kind, out->op.peer); });
+    auto number =
+        std::count_if(from.steps.begin(), from.steps.begin() + (out - from.steps.data()),
+                      [&](const DraftStep& s) { return same(s, out->op.kind, out->op.peer); });
     const OpKind other = out->op.kind == OpKind::send ? OpKind::recv : OpKind::await;
     Draft& to = drafts[static_cast<std::size_t>(out->op.peer) % drafts.size()];
     for (std::size_t i = 0; i < to.steps.size() && to.header.repeats.empty(); ++i) {
@@ -495,8 +498,8 @@ bool split_ends(const Ends& ends, Random& random) {
         return false;
     }
     const std::uint64_t cut = 1 + below(random, source.length - 1);
-    Step more_out = ends.from->steps[ends.out];
-    Step more_in = ends.to->steps[ends.in];
+    DraftStep more_out = ends.from->steps[ends.out];
+    DraftStep more_in = ends.to->steps[ends.in];
     more_out.op.source = graph::part(source, cut, source.length - cut);
     more_in.op.target = graph::part(target, cut, target.length - cut);
     source.length = cut;
@@ -505,7 +508,7 @@ bool split_ends(const Ends& ends, Random& random) {
         return true;
     }
     // Steps that waited for the whole message wait for both parts.
-    for (Step& step : ends.to->steps) {
+    for (DraftStep& step : ends.to->steps) {
         const bool waits = std::any_of(step.after.begin(), step.after.end(),
                                        [&](Dependency on) { return on.op == ends.in; });
         if (waits) {
@@ -514,7 +517,7 @@ bool split_ends(const Ends& ends, Random& random) {
     }
     insert_after(*ends.from, ends.out, more_out);
     insert_after(*ends.to, ends.in, more_in);
-    for (Step& step : ends.to->steps) {
+    for (DraftStep& step : ends.to->steps) {
         const auto twice = std::count_if(step.after.begin(), step.after.end(),
                                          [&](Dependency on) { return on.op == ends.in; });
         if (twice > 1) {
@@ -526,10 +529,10 @@ bool split_ends(const Ends& ends, Random& random) {
 
 /// Adds a signal and the wait for it, which is one more than needed.
 bool add_event(const Ends& ends, Random& random) {
-    Step signal;
+    DraftStep signal;
     signal.op.kind = OpKind::signal;
     signal.op.peer = ends.to->header.rank;
-    Step await;
+    DraftStep await;
     await.op.kind = OpKind::await;
     await.op.peer = ends.from->header.rank;
     insert_after(*ends.from, below(random, ends.from->steps.size()), signal);

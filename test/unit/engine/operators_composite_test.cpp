@@ -29,7 +29,7 @@ class OnlyTarget {
 
 template <typename T>
 struct Definition {
-    Operator op;
+    OperatorKind op;
     ElementType type;
     std::function<T(T, T)> step;
     std::function<bool(T, T)> agrees; ///< Do the kernel's result and the expected one agree?
@@ -151,14 +151,14 @@ void check_format(const Format& format, ElementType type) {
         };
     };
     const std::vector<Definition<std::uint16_t>> definitions = {
-        {Operator::sum, type,
+        {OperatorKind::sum, type,
          step([&](auto, auto, float a, float b) { return format.round(a + b); }), agrees},
-        {Operator::prod, type,
+        {OperatorKind::prod, type,
          step([&](auto, auto, float a, float b) { return format.round(a * b); }), agrees},
-        {Operator::min, type,
+        {OperatorKind::min, type,
          step([](auto left, auto right, float a, float b) { return b < a ? right : left; }),
          agrees},
-        {Operator::max, type,
+        {OperatorKind::max, type,
          step([](auto left, auto right, float a, float b) { return a < b ? right : left; }),
          agrees},
     };
@@ -190,7 +190,7 @@ void check_pairs(ElementType type) {
     const auto lower = [](const Pair& left, const Pair& right) {
         return left.index < right.index ? left : right;
     };
-    check_on_every_target(Definition<Pair>{Operator::minloc, type,
+    check_on_every_target(Definition<Pair>{OperatorKind::minloc, type,
                                            [&](const Pair& left, const Pair& right) {
                                                if (left.value == right.value) {
                                                    return lower(left, right);
@@ -199,7 +199,7 @@ void check_pairs(ElementType type) {
                                            },
                                            agrees},
                           next);
-    check_on_every_target(Definition<Pair>{Operator::maxloc, type,
+    check_on_every_target(Definition<Pair>{OperatorKind::maxloc, type,
                                            [&](const Pair& left, const Pair& right) {
                                                if (left.value == right.value) {
                                                    return lower(left, right);
@@ -221,7 +221,7 @@ void check_complex(ElementType type) {
     const auto agrees = [](const Complex& result, const Complex& expected) {
         return std::memcmp(&result, &expected, sizeof(Complex)) == 0;
     };
-    check_on_every_target(Definition<Complex>{Operator::sum, type,
+    check_on_every_target(Definition<Complex>{OperatorKind::sum, type,
                                               [](Complex a, Complex b) {
                                                   return Complex{a[0] + b[0], a[1] + b[1]};
                                               },
@@ -229,7 +229,7 @@ void check_complex(ElementType type) {
                           next);
     check_on_every_target(
         Definition<Complex>{
-            Operator::prod, type,
+            OperatorKind::prod, type,
             [](Complex a, Complex b) {
                 return Complex{a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]};
             },
@@ -253,7 +253,7 @@ TEST_CASE("operators: every half times one is itself", "[operators]") {
         reinterpret_cast<const std::byte*>(all.data()),
         reinterpret_cast<const std::byte*>(ones.data())};
     std::vector<std::uint16_t> product(all.size());
-    find_operator(Operator::prod, ElementType::float16)(
+    find_operator(OperatorKind::prod, ElementType::float16)(
         nullptr, operands.data(), 2, reinterpret_cast<std::byte*>(product.data()),
         2 * product.size());
     bool same = true;
@@ -281,15 +281,15 @@ TEST_CASE("operators: pairs know where the extremum was", "[operators]") {
 
 TEST_CASE("operators: what has no meaning has no kernel", "[operators]") {
     for (const ElementType type : {ElementType::complex64, ElementType::complex128}) {
-        CHECK(find_operator(Operator::min, type) == nullptr);
-        CHECK(find_operator(Operator::band, type) == nullptr);
-        CHECK(find_operator(Operator::minloc, type) == nullptr);
+        CHECK(find_operator(OperatorKind::min, type) == nullptr);
+        CHECK(find_operator(OperatorKind::band, type) == nullptr);
+        CHECK(find_operator(OperatorKind::minloc, type) == nullptr);
     }
-    for (const Operator op : {Operator::sum, Operator::max, Operator::bxor}) {
+    for (const OperatorKind op : {OperatorKind::sum, OperatorKind::max, OperatorKind::bxor}) {
         CHECK(find_operator(op, ElementType::int32_int32) == nullptr);
     }
-    CHECK(find_operator(Operator::land, ElementType::float16) == nullptr);
-    CHECK(find_operator(Operator::minloc, ElementType::float64) == nullptr);
+    CHECK(find_operator(OperatorKind::land, ElementType::float16) == nullptr);
+    CHECK(find_operator(OperatorKind::minloc, ElementType::float64) == nullptr);
 }
 
 } // namespace

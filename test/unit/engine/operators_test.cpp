@@ -25,23 +25,23 @@ namespace ucg::engine {
 namespace {
 
 template <typename T>
-T reference(Operator op, T a, T b) {
+T reference(OperatorKind op, T a, T b) {
     using Wide = std::conditional_t<std::is_integral_v<T>, std::uint64_t, T>;
     switch (op) {
-    case Operator::sum: return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
-    case Operator::prod: return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    case Operator::min: return b < a ? b : a;
-    case Operator::max: return a < b ? b : a;
+    case OperatorKind::sum: return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+    case OperatorKind::prod: return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+    case OperatorKind::min: return b < a ? b : a;
+    case OperatorKind::max: return a < b ? b : a;
     default: break;
     }
     if constexpr (std::is_integral_v<T>) {
         switch (op) {
-        case Operator::land: return a != 0 && b != 0;
-        case Operator::lor: return a != 0 || b != 0;
-        case Operator::lxor: return (a != 0) != (b != 0);
-        case Operator::band: return static_cast<T>(a & b);
-        case Operator::bor: return static_cast<T>(a | b);
-        case Operator::bxor: return static_cast<T>(a ^ b);
+        case OperatorKind::land: return a != 0 && b != 0;
+        case OperatorKind::lor: return a != 0 || b != 0;
+        case OperatorKind::lxor: return (a != 0) != (b != 0);
+        case OperatorKind::band: return static_cast<T>(a & b);
+        case OperatorKind::bor: return static_cast<T>(a | b);
+        case OperatorKind::bxor: return static_cast<T>(a ^ b);
         default: break;
         }
     }
@@ -74,9 +74,9 @@ T random_value(std::mt19937_64& random) {
 
 /// Do both have the same bits? Which NaN a sum or product of several NaN yields is not defined.
 template <typename T>
-bool agrees(Operator op, T result, T expected) {
+bool agrees(OperatorKind op, T result, T expected) {
     if constexpr (std::is_floating_point_v<T>) {
-        if (op <= Operator::prod && std::isnan(expected)) {
+        if (op <= OperatorKind::prod && std::isnan(expected)) {
             return std::isnan(result);
         }
     }
@@ -128,7 +128,7 @@ class Range {
 
 /// Does the kernel compute the right result for this shape?
 template <typename T>
-bool holds(CombineFn combine, Operator op, const Shape& shape, std::mt19937_64& random) {
+bool holds(CombineFn combine, OperatorKind op, const Shape& shape, std::mt19937_64& random) {
     const std::size_t bytes = shape.count * sizeof(T);
     std::vector<Range> operands;
     std::vector<const std::byte*> addresses;
@@ -157,10 +157,10 @@ bool holds(CombineFn combine, Operator op, const Shape& shape, std::mt19937_64& 
 template <typename T>
 void check_type(const KernelTable& table, ElementType type) {
     for (std::size_t row = 0; row < kOperatorCount; ++row) {
-        const auto op = static_cast<Operator>(row);
+        const auto op = static_cast<OperatorKind>(row);
         const CombineFn combine = table[row][static_cast<std::size_t>(type)];
         CAPTURE(row, static_cast<int>(type));
-        if (op >= (std::is_floating_point_v<T> ? Operator::land : Operator::minloc)) {
+        if (op >= (std::is_floating_point_v<T> ? OperatorKind::land : OperatorKind::minloc)) {
             CHECK(combine == nullptr);
             continue;
         }
@@ -234,7 +234,8 @@ TEST_CASE("operators: every operator on every type agrees with its definition", 
         const OnlyTarget only(target);
         KernelTable best = best_kernels();
         check_all(best);
-        sums.insert(row_of(best, Operator::sum)[static_cast<std::size_t>(ElementType::float64)]);
+        sums.insert(
+            row_of(best, OperatorKind::sum)[static_cast<std::size_t>(ElementType::float64)]);
     }
     CHECK(sums.size() == targets.size()); // Each target has kernels of its own.
 }
@@ -297,7 +298,7 @@ TEST_CASE("operators: nothing is read behind the operands", "[operators]") {
 }
 
 TEST_CASE("operators: a fold in parts has the bits of the whole", "[operators]") {
-    const CombineFn sum = find_operator(Operator::sum, ElementType::float32);
+    const CombineFn sum = find_operator(OperatorKind::sum, ElementType::float32);
     std::mt19937_64 random(5);
     constexpr std::size_t kCount = 1003;
     std::vector<std::vector<float>> values(6, std::vector<float>(kCount));
@@ -330,7 +331,7 @@ TEST_CASE("operators: eight-bit sums wrap around", "[operators]") {
     const std::array<const std::byte*, 2> operands = {
         reinterpret_cast<const std::byte*>(left.data()),
         reinterpret_cast<const std::byte*>(left.data())};
-    find_operator(Operator::sum, ElementType::int8)(
+    find_operator(OperatorKind::sum, ElementType::int8)(
         nullptr, operands.data(), 2, reinterpret_cast<std::byte*>(target.data()), target.size());
     for (const std::int8_t value : target) {
         CHECK(value == -56);

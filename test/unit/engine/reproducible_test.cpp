@@ -61,7 +61,7 @@ Bits run(const Facts& facts, const graph::Request& request, Delivery delivery,
         fill(ranks.input(rank), rank);
     }
     REQUIRE(ranks.run(
-        {engine::find_operator(engine::Operator::sum, engine::ElementType::float64), nullptr}));
+        {engine::find_operator(engine::OperatorKind::sum, engine::ElementType::float64), nullptr}));
     Bits bits;
     for (Rank rank = 0; rank < request.rank_count; ++rank) {
         bits.push_back(ranks.output(rank));
@@ -78,7 +78,7 @@ constexpr Collective kReductions[] = {
 /// Calls check(facts) for each placement, each size of shared memory, and each set of prices.
 template <typename Check>
 void everywhere(Rank ranks, const topo::Placement* reproducible, Check check) {
-    for (const plan::test::Layout layout : kLayouts) {
+    for (const plan::test::RankLayout layout : kLayouts) {
         const topo::Placement placement = plan::test::place(layout, ranks);
         for (const plan::test::Prices prices : plan::test::kPrices) {
             const cost::Profile profile = plan::test::profile_for(prices);
@@ -125,7 +125,7 @@ TEST_CASE("reproducible: reductions have the same bits in every placement",
 TEST_CASE("reproducible: without being asked, placements differ", "[engine][reproducible]") {
     const graph::Request request = request_of(Collective::allreduce, 12, kElements);
     std::set<Bits> results;
-    for (const plan::test::Layout layout : kLayouts) {
+    for (const plan::test::RankLayout layout : kLayouts) {
         const topo::Placement placement = plan::test::place(layout, 12);
         results.insert(run({placement, cost::default_profile()}, request, Delivery::immediate));
     }

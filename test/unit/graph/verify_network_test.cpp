@@ -7,7 +7,7 @@ namespace {
 
 /// Ranks 0 and 1 are on machines of switch a. Rank 2 is on switch b, which hangs below a; rank 3 is
 /// beside rank 2.
-Network network() {
+SwitchTree network() {
     return {{{"a", 0, 0}, {"b", 0, 0}, {"m0", 0, 0}, {"m1", 0, 0}, {"m2", 1, 0}, {"m3", 1, 0}},
             {2, 3, 4, 5}};
 }
@@ -30,7 +30,7 @@ std::string gather(std::string_view bodies) {
         requests[to].receive.bytes[from] = 8;
     }
     const std::vector<Schedule> schedules = test::programs(requests, bodies);
-    const Network links = network();
+    const SwitchTree links = network();
     return std::string(verify(schedules, requests, nullptr, nullptr, &links).message());
 }
 
@@ -40,7 +40,7 @@ constexpr std::string_view kReceivers = "rank\n recv from 0 output[0:8]\n"
 } // namespace
 
 TEST_CASE("graph: paths in a network go up and down", "[graph][network]") {
-    const Network links = network();
+    const SwitchTree links = network();
     REQUIRE(check(links, 4).ok());
     std::vector<Edge> path;
     find_path(links, 0, 1, path);
@@ -56,7 +56,7 @@ TEST_CASE("graph: paths in a network go up and down", "[graph][network]") {
 }
 
 TEST_CASE("graph: what is no network for the ranks is refused", "[graph][network]") {
-    Network links = network();
+    SwitchTree links = network();
     CHECK(check(links, 3).message() == "the network is for 4 ranks, there are 3");
     links.node_of[1] = 6;
     CHECK(check(links, 4).message() == "rank 1 is at node 6 of the network, which has 6");
@@ -128,7 +128,7 @@ std::string stream(std::uint32_t at_once, const std::vector<std::string>& after)
         bodies += fmt::format(" recv from 0 output[{}:{}]\n", i, i + 1);
     }
     bodies += "rank\nrank\n";
-    Network links = network();
+    SwitchTree links = network();
     links.at_once = at_once;
     const std::vector<Schedule> schedules = test::programs(requests, bodies);
     return std::string(verify(schedules, requests, nullptr, nullptr, &links).message());

@@ -55,7 +55,7 @@ int run(std::vector<const char*> arguments) {
 } // namespace
 
 TEST_CASE("breakdown: equation 1 gives the paper's injection overhead", "[perftest][breakdown]") {
-    const Model model = injection_model(
+    const TimeModel model = injection_model(
         "Inj_overhead",
         {.post = {kPost}, .progress = {kProgress}, .misc = {{kBusyPost}, {kUpdate}}});
     CHECK(model.total_ns() == Approx(295.73));
@@ -72,7 +72,7 @@ TEST_CASE("breakdown: equation 2 gives the overall injection overhead", "[perfte
         .progress = {component("LLP_prog", Category::llp, llp),
                      component("HLP_tx_prog", Category::hlp, 59.82 - llp)},
         .misc = {{component("Busy posts", Category::misc, 3.17)}}};
-    const Model model = injection_model("Inj_overhead", parts);
+    const TimeModel model = injection_model("Inj_overhead", parts);
     CHECK(model.total_ns() == Approx(264.97));
     CHECK(error_of(model.total_ns(), 263.91) < 0.01);
     // Section 7: the gain when either level takes a fifth less.
@@ -96,19 +96,19 @@ TEST_CASE("breakdown: completions are shared among messages", "[perftest][breakd
 
 TEST_CASE("breakdown: the latency of the low level, and end to end", "[perftest][breakdown]") {
     LatencyParts parts = paper_latency();
-    const Model low = latency_model("Latency", parts);
+    const TimeModel low = latency_model("Latency", parts);
     CHECK(low.total_ns() == Approx(1135.8));
     CHECK(error_of(low.total_ns(), 1190.25) == Approx(-0.0457).margin(0.0001));
     parts.post.insert(parts.post.begin(), kHlpPost);
     parts.progress.push_back(kHlpRxProgress);
-    const Model whole = latency_model("Latency", parts);
+    const TimeModel whole = latency_model("Latency", parts);
     CHECK(whole.total_ns() == Approx(1387.02));
     CHECK(whole.total_ns(Category::network) / whole.total_ns() == Approx(0.276).margin(0.0005));
 }
 
 TEST_CASE("breakdown: a reduction is of what is named alone", "[perftest][breakdown]") {
-    const Model model = latency_model("Latency", paper_latency());
-    const Model faster = with_reduction(model, "Switch", 0.72);
+    const TimeModel model = latency_model("Latency", paper_latency());
+    const TimeModel faster = with_reduction(model, "Switch", 0.72);
     CHECK(model.total_ns() - faster.total_ns() == Approx(0.72 * 108));
     CHECK(with_reduction(model, "no such part", 0.9).total_ns() == model.total_ns());
     CHECK(with_reduction(model, "Switch", -1).total_ns() == Approx(model.total_ns() + 108));
@@ -196,7 +196,7 @@ TEST_CASE("what-if: curves are the models' own", "[perftest][what_if]") {
 
 TEST_CASE("what-if: a collective of messages follows its prices", "[perftest][what_if]") {
     using ucg::graph::Collective;
-    const Model latency = latency_model("am_lat", paper_latency());
+    const TimeModel latency = latency_model("am_lat", paper_latency());
     const MessagePrices prices = prices_of(latency);
     CHECK(prices.post_ns == Approx(175.42));
     CHECK(prices.progress_ns == Approx(61.63));

@@ -29,7 +29,7 @@ Result<std::unique_ptr<UctLink>> connect(Runtime& runtime, const char* transport
     if (!resource) {
         return resource.status();
     }
-    Result<std::unique_ptr<UctMemory>> target = UctMemory::allocate(**resource, 4096, 0);
+    Result<std::unique_ptr<TestMemory>> target = TestMemory::allocate(**resource, 4096, 0);
     if (!target) {
         return target.status();
     }

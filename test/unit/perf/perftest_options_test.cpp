@@ -13,9 +13,9 @@ using namespace ucg::perftest;
 namespace {
 
 /// The options of a command line; empty when the line is refused.
-std::optional<Options> parsed(const std::string& line) {
+std::optional<ProgramOptions> parsed(const std::string& line) {
     CLI::App app;
-    Options options;
+    ProgramOptions options;
     add_options(app, options);
     try {
         app.parse(line);
@@ -37,7 +37,7 @@ std::vector<std::string> described(const std::vector<Job>& jobs) {
 } // namespace
 
 TEST_CASE("Defaults are ucx_perftest's") {
-    const Options options = *parsed("-t tag_lat");
+    const ProgramOptions options = *parsed("-t tag_lat");
     const Parameters& parameters = options.request.parameters;
     CHECK(parameters.sizes == std::vector<std::size_t>{8});
     CHECK(parameters.iterations == 1000000);
@@ -51,7 +51,7 @@ TEST_CASE("Defaults are ucx_perftest's") {
 }
 
 TEST_CASE("Letters have ucx_perftest's meanings, and the last one counts") {
-    const Options options =
+    const ProgramOptions options =
         *parsed("host -t am_bw -s 16,48 -n5 -n 7 -w 3 -W 9 -H 4 -D bcopy -d dev -x tl -O 2 -i 64 "
                 "-o -B -C -U -r recv_data -e -E sleep -z -R 99.5 -p 7 -6 -N -f -v -I");
     const Parameters& parameters = options.request.parameters;
@@ -79,7 +79,7 @@ TEST_CASE("Letters have ucx_perftest's meanings, and the last one counts") {
 }
 
 TEST_CASE("Layouts of UCP may name both sides") {
-    const Options both = *parsed("-t tag_lat -D contig,iov");
+    const ProgramOptions both = *parsed("-t tag_lat -D contig,iov");
     CHECK(both.request.parameters.send_layout == UcpLayout::contiguous);
     CHECK(both.request.parameters.receive_layout == UcpLayout::scatter_gather);
     CHECK_FALSE(parsed("-t tag_lat -D iov,short").has_value());
@@ -122,7 +122,7 @@ TEST_CASE("Sizes of one test after another") {
 }
 
 TEST_CASE("Each line of a batch file inherits what stands above it") {
-    Options options = *parsed("-b one -b two -t bcast -n 5");
+    ProgramOptions options = *parsed("-b one -b two -t bcast -n 5");
     const Files files = {{"one", "# none\n\na -s 8\nb -t barrier -n 6\n"},
                          {"two", "x\ty \ny -s 4k -n 7 \r\n"}};
     SECTION("in the order of the lines, the last file fastest") {
@@ -152,13 +152,13 @@ TEST_CASE("Each line of a batch file inherits what stands above it") {
 }
 
 TEST_CASE("Options that a test does not know are told") {
-    const Options options = *parsed("-t tag_lat -d x -W 4 -e");
+    const ProgramOptions options = *parsed("-t tag_lat -d x -W 4 -e");
     const Result<std::vector<Job>> jobs = expand_jobs(options, {});
     REQUIRE(jobs.ok());
     const std::vector<std::string> idle = idle_options(*jobs, options.request);
     REQUIRE(idle.size() == 2);
     CHECK(idle[0].starts_with("-d is ignored by tag_lat"));
     CHECK(idle[1].starts_with("-W is ignored by tag_lat"));
-    const Options collective = *parsed("-t bcast -e --op max");
+    const ProgramOptions collective = *parsed("-t bcast -e --op max");
     CHECK(idle_options(*expand_jobs(collective, {}), collective.request).size() == 1);
 }

@@ -21,7 +21,7 @@ TEST_CASE("plan: alltoallv of any blocks is proved", "[plan][proof]") {
 TEST_CASE("plan: ranks whose messages are long exchange one at a time, others do not wait for it",
           "[plan][proof]") {
     constexpr Rank kCount = 9;
-    const topo::Placement placement = place(Layout::single, kCount);
+    const topo::Placement placement = place(RankLayout::single, kCount);
     cost::Profile profile = cost::default_profile();
     cost::LogGp& network = profile.levels[static_cast<std::size_t>(topo::Distance::network)];
     network = {.latency_ns = 1, .overhead_ns = 1, .gap_ns = 1, .gap_per_byte_ns = 1};

@@ -136,7 +136,8 @@ Status prove(const Facts& facts, std::string_view algorithm, const std::vector<R
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const std::optional<graph::Network> links = links_to_prove(facts, schedules.front().algorithm);
+    const std::optional<graph::SwitchTree> links =
+        links_to_prove(facts, schedules.front().algorithm);
     return graph::verify(schedules, requests, same_host, &facts.placement,
                          links ? &*links : nullptr);
 }
@@ -166,7 +167,7 @@ void require_rows(const std::vector<Request>& requests, const Facts& facts, Name
 
 /// Proves the rows with the memory that ranks of one host share, and without it. Returns their
 /// names.
-Names require_rows(const std::vector<Request>& requests, Layout layout) {
+Names require_rows(const std::vector<Request>& requests, RankLayout layout) {
     const topo::Placement placement = place(layout, requests.front().rank_count);
     const cost::Profile& profile = cost::default_profile();
     Names proved;

@@ -55,7 +55,7 @@ unsigned try_row(const Trials& trials, const Algorithm& row,
     for (const Rank count : trials.counts) {
         const cost::Profile profile =
             profile_for(kPrices[static_cast<std::size_t>(count) % std::size(kPrices)]);
-        for (const Layout layout : kLayouts) {
+        for (const RankLayout layout : kLayouts) {
             const topo::Placement placement = place(layout, count);
             const auto network = network_for(placement);
             const auto loaded = loaded_for(placement, network.get());

@@ -63,7 +63,7 @@ TEST_CASE("plan: every collective has a row for every request", "[plan]") {
     for (const Collective collective : graph::kCollectives) {
         for (const Rank count : {1, 2, 7}) {
             for (const bool commutative : {true, false}) {
-                const topo::Placement placement = place(Layout::cyclic, count);
+                const topo::Placement placement = place(RankLayout::cyclic, count);
                 const Facts facts{placement, cost::default_profile()};
                 const Case sample{collective, count, 0, 8, 8, false, commutative};
                 INFO(describe(sample));
@@ -75,8 +75,8 @@ TEST_CASE("plan: every collective has a row for every request", "[plan]") {
 
 TEST_CASE("plan: equal inputs give equal schedules", "[plan]") {
     for (const Algorithm& row : algorithms()) {
-        const topo::Placement placement = place(Layout::pairs, 10);
-        const topo::Placement same = place(Layout::pairs, 10);
+        const topo::Placement placement = place(RankLayout::pairs, 10);
+        const topo::Placement same = place(RankLayout::pairs, 10);
         const cost::Profile profile = profile_for(Prices::usual);
         const graph::Request request = request_of({row.collective, 10, 3, 800, 8}, 4);
         if (!row.eligible({placement, profile}, request)) {
@@ -93,7 +93,7 @@ TEST_CASE("plan: equal inputs give equal schedules", "[plan]") {
 
 TEST_CASE("plan: all ranks choose the same row whatever their local facts", "[plan]") {
     constexpr Rank kCount = 9;
-    const topo::Placement placement = place(Layout::uneven, kCount);
+    const topo::Placement placement = place(RankLayout::uneven, kCount);
     const Facts facts{placement, cost::default_profile()};
     for (const Collective collective : graph::kCollectives) {
         for (const std::uint64_t bytes : {0ULL, 8ULL, 4096ULL, 1ULL << 20}) {

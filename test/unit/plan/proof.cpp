@@ -170,7 +170,8 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
     const auto same_host = [](Rank a, Rank b, const void* placement) {
         return static_cast<const topo::Placement*>(placement)->same_host(a, b);
     };
-    const std::optional<graph::Network> links = links_to_prove(facts, schedules.front().algorithm);
+    const std::optional<graph::SwitchTree> links =
+        links_to_prove(facts, schedules.front().algorithm);
     Status status =
         graph::verify(schedules, requests, same_host, &facts.placement, links ? &*links : nullptr);
     if (status.ok()) {
@@ -205,31 +206,31 @@ topo::Placement on_levels(Rank count) {
 
 } // namespace
 
-topo::Placement place(Layout layout, Rank count) {
+topo::Placement place(RankLayout layout, Rank count) {
     std::vector<std::uint32_t> hosts;
     const auto total = static_cast<std::uint32_t>(count);
     switch (layout) {
-    case Layout::sockets: return on_sockets(count, [](Rank rank) { return rank / 4; });
-    case Layout::dealt_sockets: return on_sockets(count, [](Rank rank) { return rank % 3; });
-    case Layout::levels: return on_levels(count);
-    case Layout::one_host: hosts.assign(total, 0); break;
-    case Layout::single:
+    case RankLayout::sockets: return on_sockets(count, [](Rank rank) { return rank / 4; });
+    case RankLayout::dealt_sockets: return on_sockets(count, [](Rank rank) { return rank % 3; });
+    case RankLayout::levels: return on_levels(count);
+    case RankLayout::one_host: hosts.assign(total, 0); break;
+    case RankLayout::single:
         for (std::uint32_t rank = 0; rank < total; ++rank) {
             hosts.push_back(rank);
         }
         break;
-    case Layout::pairs:
+    case RankLayout::pairs:
         for (std::uint32_t rank = 0; rank < total; ++rank) {
             hosts.push_back(rank / 2);
         }
         break;
-    case Layout::uneven:
+    case RankLayout::uneven:
         for (std::uint32_t host = 0; hosts.size() < total; ++host) {
             hosts.insert(hosts.end(), host + 1, host);
         }
         hosts.resize(total);
         break;
-    case Layout::cyclic:
+    case RankLayout::cyclic:
         for (std::uint32_t rank = 0; rank < total; ++rank) {
             hosts.push_back(rank % std::max(1U, total / 4));
         }

@@ -36,11 +36,11 @@ Status prove(const Facts& facts, std::string_view algorithm, const Case& sample)
 /// ...; on hosts of up to 4, dealt round robin; on a host for each; on one host with sockets of 4;
 /// on one host with three sockets, dealt round robin; on one host with packages of two NUMA domains
 /// of caches of three, the last ones of which are not full.
-enum class Layout { one_host, pairs, uneven, cyclic, single, sockets, dealt_sockets, levels };
-inline constexpr Layout kLayouts[] = {Layout::one_host,      Layout::pairs,  Layout::uneven,
-                                      Layout::cyclic,        Layout::single, Layout::sockets,
-                                      Layout::dealt_sockets, Layout::levels};
-topo::Placement place(Layout layout, Rank count);
+enum class RankLayout { one_host, pairs, uneven, cyclic, single, sockets, dealt_sockets, levels };
+inline constexpr RankLayout kLayouts[] = {
+    RankLayout::one_host, RankLayout::pairs,   RankLayout::uneven,        RankLayout::cyclic,
+    RankLayout::single,   RankLayout::sockets, RankLayout::dealt_sockets, RankLayout::levels};
+topo::Placement place(RankLayout layout, Rank count);
 
 /// Three switches in a row, of which the second has links of half the rate, with the hosts of the
 /// placement dealt to them; null for one host.

@@ -94,7 +94,7 @@ TEST_CASE("plan: a reduction in rank order and a scatter cost no less than reduc
     }
     const topo::Placement placements[] = {topo::Placement::regular(1000, 1),
                                           topo::Placement::regular(1000, 2), topo::Placement(dealt),
-                                          place(Layout::one_host, 64)};
+                                          place(RankLayout::one_host, 64)};
     for (const topo::Placement& placement : placements) {
         const Facts facts{placement, cost::default_profile()};
         const Rank count = placement.rank_count();

@@ -66,7 +66,7 @@ std::span<const Length> lengths_for(const Algorithm& row) {
 
 constexpr std::uint64_t kFlagSlotBytes = 4 << 10;
 
-unsigned prove_layout(const Algorithm& row, Layout layout, Prices prices, Rank count) {
+unsigned prove_layout(const Algorithm& row, RankLayout layout, Prices prices, Rank count) {
     const topo::Placement placement = place(layout, count);
     const cost::Profile profile = profile_for(prices);
     const auto network = network_for(placement);
@@ -99,7 +99,7 @@ void prove_counts(std::initializer_list<Rank> counts) {
     for (const Algorithm& row : algorithms()) {
         unsigned proved = 0;
         for (const Rank count : counts) {
-            for (const Layout layout : kLayouts) {
+            for (const RankLayout layout : kLayouts) {
                 const auto prices = kPrices[static_cast<std::size_t>(count) % std::size(kPrices)];
                 proved += prove_layout(row, layout, prices, count);
             }
@@ -129,7 +129,8 @@ TEST_CASE("plan: few elements that are very long are reduced by every row", "[pl
             continue;
         }
         for (const Rank count : {3, 8, 16}) {
-            for (const Layout layout : {Layout::single, Layout::pairs, Layout::one_host}) {
+            for (const RankLayout layout :
+                 {RankLayout::single, RankLayout::pairs, RankLayout::one_host}) {
                 const topo::Placement placement = place(layout, count);
                 const Facts facts{placement, profile,
                                   shared_memory(placement, profile, 1 << 20, false, 0, true)};
@@ -149,7 +150,7 @@ TEST_CASE("plan: every row is proved for every size to 64", "[.exhaustive]") {
                 const auto layout =
                     kLayouts[static_cast<std::size_t>(count + static_cast<Rank>(prices)) %
                              std::size(kLayouts)];
-                prove_layout(row, Layout::one_host, prices, count);
+                prove_layout(row, RankLayout::one_host, prices, count);
                 prove_layout(row, layout, prices, count);
             }
         }
@@ -175,7 +176,7 @@ TEST_CASE("plan: flag slots over the levels of a host are proved for samples to 
             if (row.name != "flag_slot_tree" || (quadratic(row) && count > 257)) {
                 continue;
             }
-            const topo::Placement placement = place(Layout::levels, count);
+            const topo::Placement placement = place(RankLayout::levels, count);
             const Facts facts{placement, profile,
                               shared_memory(placement, profile, 64 << 10, false, 64 << 10)};
             CHECK(prove_size(facts, row, count, {56, 8}) > 0);
@@ -189,7 +190,7 @@ TEST_CASE("plan: every row is proved for samples to 1024", "[.exhaustive]") {
             if (quadratic(row) && count > 257) {
                 continue;
             }
-            const topo::Placement placement = place(Layout::uneven, count);
+            const topo::Placement placement = place(RankLayout::uneven, count);
             const cost::Profile profile = profile_for(Prices::usual);
             prove_size({placement, profile}, row, count, {56, 8});
         }

@@ -24,7 +24,7 @@ graph::Schedule schedule_of(const Facts& facts, const Case& sample, Rank rank,
 
 TEST_CASE("plan: long vectors go along the chain in segments, in rank order", "[plan][scan]") {
     for (const Rank count : {3, 5, 8}) {
-        const topo::Placement placement = place(Layout::one_host, count);
+        const topo::Placement placement = place(RankLayout::one_host, count);
         const cost::Profile profile = profile_for(Prices::usual);
         Facts facts{placement, profile};
         for (const double ranks_per_cpu : {1.0, 2.0}) {
@@ -50,7 +50,8 @@ TEST_CASE("plan: long vectors go along the chain in segments, in rank order", "[
 TEST_CASE("plan: each rank of a scan may be in place or not", "[plan][scan]") {
     const cost::Profile profile = profile_for(Prices::usual);
     for (const Rank count : {2, 3, 6, 9}) {
-        for (const Layout layout : {Layout::one_host, Layout::pairs, Layout::single}) {
+        for (const RankLayout layout :
+             {RankLayout::one_host, RankLayout::pairs, RankLayout::single}) {
             const topo::Placement placement = place(layout, count);
             const Facts facts{placement, profile,
                               shared_memory(placement, profile, 64 << 10, false)};
@@ -75,7 +76,7 @@ TEST_CASE("plan: each rank of a scan may be in place or not", "[plan][scan]") {
 }
 
 TEST_CASE("plan: the last rank of an exscan receives its result", "[plan][scan]") {
-    const topo::Placement placement = place(Layout::one_host, 2);
+    const topo::Placement placement = place(RankLayout::one_host, 2);
     const cost::Profile profile = profile_for(Prices::usual);
     const Facts facts{placement, profile};
     for (const std::string_view algorithm : {"chain", "recursive_doubling"}) {
@@ -92,7 +93,7 @@ TEST_CASE("plan: the last rank of an exscan receives its result", "[plan][scan]"
 }
 
 TEST_CASE("plan: ranks that share processors scan long vectors along a chain", "[plan][scan]") {
-    const topo::Placement placement = place(Layout::one_host, 8);
+    const topo::Placement placement = place(RankLayout::one_host, 8);
     const cost::Profile profile = profile_for(Prices::usual);
     Facts facts{placement, profile};
     facts.ranks_per_cpu = 4;
@@ -121,7 +122,7 @@ TEST_CASE("plan: while bytes of a scan are on their links, no processor is kept"
 }
 
 TEST_CASE("plan: exchanges send their RTS before they copy", "[plan]") {
-    const topo::Placement placement = place(Layout::one_host, 4);
+    const topo::Placement placement = place(RankLayout::one_host, 4);
     const cost::Profile profile = profile_for(Prices::usual);
     const Facts facts{placement, profile};
     struct Row {

@@ -7,7 +7,7 @@
 #include "ucg_coll/transport/shm/shm_transport.hpp"
 
 using namespace ucg;
-using price::Messages;
+using price::DistancePrices;
 using price::Source;
 
 namespace {
@@ -25,7 +25,7 @@ TEST_CASE("price: a message between hosts, and one of a line, cost what LogGP sa
                                           {topo::Distance::core, 8},
                                           {topo::Distance::core, 64}}) {
         const price::MessagePrice price =
-            Messages(profile(), distance).price(bytes, Source::settled);
+            DistancePrices(profile(), distance).price(bytes, Source::settled);
         CHECK(price.terms.total_ns() == Approx(cost::message_ns(profile().level(distance), bytes)));
         CHECK(price.copy_ns == 0);
     }
@@ -33,7 +33,7 @@ TEST_CASE("price: a message between hosts, and one of a line, cost what LogGP sa
 
 TEST_CASE("price: bytes in lines of their own come after two lines and a first piece", "[price]") {
     const topo::Distance distance = topo::Distance::core;
-    const Messages messages(profile(), distance);
+    const DistancePrices messages(profile(), distance);
     const cost::MemoryLevel& level = profile().memory.level(distance);
     const shm::RingShape shape = {.depth = 64, .slot_bytes = 16 << 10, .buffers = 64};
     for (const std::uint64_t bytes : {65, 1000, 4096, 5000, 9000, 20000, 100000}) {
@@ -46,12 +46,12 @@ TEST_CASE("price: bytes in lines of their own come after two lines and a first p
         CHECK(more_ns / level.per_byte_ns == Approx(first).epsilon(0.02));
     }
     // Where ranks share a processor in turns, its cache has the lines already.
-    CHECK(Messages(profile(), distance, {.ranks_per_cpu = 2}).message_ns(5000) ==
+    CHECK(DistancePrices(profile(), distance, {.ranks_per_cpu = 2}).message_ns(5000) ==
           Approx(cost::message_ns(profile().level(distance), 5000) + price::turn_ns(profile(), 2)));
 }
 
 TEST_CASE("price: on a host long messages are copied once after an RTS", "[price]") {
-    const Messages messages(profile(), topo::Distance::host);
+    const DistancePrices messages(profile(), topo::Distance::host);
     const price::MessagePrice price = messages.price(kLong, Source::settled);
     CHECK(price.terms.total_ns() ==
           Approx(cost::message_ns(profile().level(topo::Distance::host), 0)));
@@ -59,7 +59,7 @@ TEST_CASE("price: on a host long messages are copied once after an RTS", "[price
     CHECK(price.by_both);
     CHECK(messages.price(kLong, Source::fresh).copy_ns >= price.copy_ns);
     CHECK_FALSE(messages.copied_once(profile().memory.cma.bytes_min - 1));
-    CHECK_FALSE(Messages(profile(), topo::Distance::network).copied_once(kLong));
+    CHECK_FALSE(DistancePrices(profile(), topo::Distance::network).copied_once(kLong));
 }
 
 TEST_CASE("price: messages are cut as the transport cuts them", "[price]") {
@@ -68,16 +68,16 @@ TEST_CASE("price: messages are cut as the transport cuts them", "[price]") {
 }
 
 TEST_CASE("price: buffers that peers have mapped need no system call", "[price]") {
-    const Messages kernel(profile(), topo::Distance::host);
-    const Messages mapped(profile(), topo::Distance::host, {.buffers_mapped = true});
+    const DistancePrices kernel(profile(), topo::Distance::host);
+    const DistancePrices mapped(profile(), topo::Distance::host, {.buffers_mapped = true});
     for (const Source source : {Source::settled, Source::fresh}) {
         CHECK(mapped.single_copy_ns(kLong, source) <=
               kernel.single_copy_ns(kLong, source) - profile().memory.cma.fixed_ns);
     }
     CHECK(mapped.copied_once(profile().memory.copies.mapped_bytes_min));
     // The sender would wait for a turn, which takes longer than the copy that it saves.
-    const Messages oversubscribed(profile(), topo::Distance::host,
-                                  {.buffers_mapped = true, .ranks_per_cpu = 2});
+    const DistancePrices oversubscribed(profile(), topo::Distance::host,
+                                        {.buffers_mapped = true, .ranks_per_cpu = 2});
     const std::uint64_t bytes_min = profile().memory.mapped_bytes_min(2);
     CHECK(bytes_min > profile().memory.copies.mapped_bytes_min);
     CHECK(oversubscribed.copied_once(bytes_min));
@@ -89,7 +89,7 @@ TEST_CASE("price: what goes one way is copied once from a length of its own on",
     costs.memory.cma.bytes_min = 8 << 10;
     costs.memory.cma.one_way_bytes_min = 48 << 10;
     const auto between = [&](const price::Surroundings& around) {
-        return Messages(costs, topo::Distance::cache, around);
+        return DistancePrices(costs, topo::Distance::cache, around);
     };
     CHECK(between({}).copied_once(16 << 10));
     CHECK_FALSE(between({.use = MessageUse::one_way}).copied_once(16 << 10));
@@ -99,16 +99,17 @@ TEST_CASE("price: what goes one way is copied once from a length of its own on",
 }
 
 TEST_CASE("price: what a reader still has it copies at the rate of its cache", "[price]") {
-    const Messages pair(profile(), topo::Distance::host,
-                        {.buffers_mapped = true, .one_pair = true});
+    const DistancePrices pair(profile(), topo::Distance::host,
+                              {.buffers_mapped = true, .one_pair = true});
     const std::uint64_t bytes = profile().memory.cache(cost::Cache::l2).capacity_bytes / 4;
     CHECK(pair.single_copy_ns(bytes, Source::settled) == Approx(price::copy_ns(profile(), bytes)));
     CHECK(pair.single_copy_ns(bytes, Source::fresh) > pair.single_copy_ns(bytes, Source::settled));
 }
 
 TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[price]") {
-    const Messages parts = Messages(profile(), topo::Distance::host, {.buffers_mapped = true})
-                               .with_working_set(std::uint64_t{1} << 40);
+    const DistancePrices parts =
+        DistancePrices(profile(), topo::Distance::host, {.buffers_mapped = true})
+            .with_working_set(std::uint64_t{1} << 40);
     const cost::MemoryModel& memory = profile().memory;
     const double read_per_byte_ns =
         price::own_buffers(memory.level(topo::Distance::host), memory, false).per_byte_ns;
@@ -121,12 +122,12 @@ TEST_CASE("price: a part of long buffers is copied as slowly as these are", "[pr
 }
 
 TEST_CASE("price: ranks that copy out of one memory share the way there", "[price]") {
-    const Messages mapped(profile(), topo::Distance::package, {.buffers_mapped = true});
+    const DistancePrices mapped(profile(), topo::Distance::package, {.buffers_mapped = true});
     const double per_byte_ns =
         profile().memory.level(topo::Distance::package).contended_per_byte_ns;
     CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
     // With the kernel's copies the readers take turns.
-    const Messages kernel(profile(), topo::Distance::cache);
+    const DistancePrices kernel(profile(), topo::Distance::cache);
     const cost::CmaModel& cma = profile().memory.cma;
     CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * cma.written_per_byte_ns));
     // At looking up pages alone, if the copies are long.
@@ -136,15 +137,15 @@ TEST_CASE("price: ranks that copy out of one memory share the way there", "[pric
     CHECK(kernel.contended_ns(bytes, 7) ==
           Approx(7.0 * static_cast<double>(bytes) *
                  std::max(cma.lookup_per_byte_ns, cache_per_byte_ns)));
-    CHECK(Messages(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
+    CHECK(DistancePrices(profile(), topo::Distance::network).contended_ns(1000, 7) == 0);
 }
 
 TEST_CASE("price: what one and the same rank reads again is copied fastest", "[price]") {
-    const Messages pair(profile(), topo::Distance::cache, {.one_pair = true});
-    const Messages several(profile(), topo::Distance::cache);
+    const DistancePrices pair(profile(), topo::Distance::cache, {.one_pair = true});
+    const DistancePrices several(profile(), topo::Distance::cache);
     const double pair_ns = pair.single_copy_ns(kLong, Source::settled);
     CHECK(pair_ns < several.single_copy_ns(kLong, Source::settled));
-    const Messages in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
+    const DistancePrices in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
     CHECK(in_turn.single_copy_ns(kLong, Source::settled) == pair_ns);
     CHECK(several.single_copy_ns(kLong, Source::settled) <=
           several.single_copy_ns(kLong, Source::fresh));
@@ -153,8 +154,8 @@ TEST_CASE("price: what one and the same rank reads again is copied fastest", "[p
 }
 
 TEST_CASE("price: the FIN of a single copy takes no turn of a processor", "[price]") {
-    const Messages alone(profile(), topo::Distance::cache);
-    const Messages in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
+    const DistancePrices alone(profile(), topo::Distance::cache);
+    const DistancePrices in_turn(profile(), topo::Distance::cache, {.ranks_per_cpu = 2});
     const double turn_ns = price::turn_ns(profile(), 2);
     CHECK(in_turn.rts_fin_ns() == Approx(alone.rts_fin_ns() + turn_ns));
     CHECK(in_turn.in_exchanges().rts_fin_ns() ==
@@ -164,7 +165,7 @@ TEST_CASE("price: the FIN of a single copy takes no turn of a processor", "[pric
 TEST_CASE("price: copies out of one rank's memory wait less where all ranks take turns",
           "[price]") {
     const auto contended_ns = [](double ranks_per_cpu) {
-        return Messages(profile(), topo::Distance::cache, {.ranks_per_cpu = ranks_per_cpu})
+        return DistancePrices(profile(), topo::Distance::cache, {.ranks_per_cpu = ranks_per_cpu})
             .contended_ns(cost::kLookupTurnBytesMin - 1, 2);
     };
     CHECK(contended_ns(1.5) == contended_ns(1));
@@ -178,8 +179,8 @@ TEST_CASE("price: rings that the cache of a processor does not hold are slower",
     rings.memory.copies.oversubscribed_ring_bytes =
         rings.memory.cache(cost::Cache::l2).capacity_bytes / 8;
     const auto per_byte_ns = [&](double ranks_per_cpu, Rank ranks) {
-        return Messages(rings, topo::Distance::cache,
-                        {.ranks_per_cpu = ranks_per_cpu, .ranks_on_host = ranks})
+        return DistancePrices(rings, topo::Distance::cache,
+                              {.ranks_per_cpu = ranks_per_cpu, .ranks_on_host = ranks})
             .model()
             .gap_per_byte_ns;
     };
@@ -190,12 +191,12 @@ TEST_CASE("price: rings that the cache of a processor does not hold are slower",
 }
 
 TEST_CASE("price: ranks that share a link or a processor wait for one another", "[price]") {
-    const Messages alone(profile(), topo::Distance::network);
-    const Messages shared(profile(), topo::Distance::network, {.link_sharers = 4});
+    const DistancePrices alone(profile(), topo::Distance::network);
+    const DistancePrices shared(profile(), topo::Distance::network, {.link_sharers = 4});
     CHECK(shared.model().gap_per_byte_ns == 4 * alone.model().gap_per_byte_ns);
     CHECK(shared.model().latency_ns == alone.model().latency_ns);
 
-    const Messages oversubscribed(profile(), topo::Distance::network, {.ranks_per_cpu = 2});
+    const DistancePrices oversubscribed(profile(), topo::Distance::network, {.ranks_per_cpu = 2});
     const double turn_ns = price::turn_ns(profile(), 2);
     CHECK(turn_ns > 0);
     CHECK(price::turn_ns(profile(), 1) == 0);
@@ -237,22 +238,22 @@ TEST_CASE("price: segments of long vectors pass through scratch that a cache hol
 TEST_CASE("price: what is combined where it arrives is read once", "[price]") {
     constexpr std::uint64_t kBytes = 4096;
     const cost::CacheRates& there = profile().memory.cache(cost::Cache::l2);
-    const Messages messages(profile(), topo::Distance::cache);
+    const DistancePrices messages(profile(), topo::Distance::cache);
     CHECK(messages.combined_on_arrival(kBytes));
     // It arrives within its line.
     CHECK_FALSE(messages.combined_on_arrival(kCacheLine));
     // The kernel copies it.
     CHECK_FALSE(messages.combined_on_arrival(profile().memory.cma.bytes_min));
     CHECK(messages.copied_twice_bytes_max() == profile().memory.cma.bytes_min - 1);
-    CHECK_FALSE(Messages(profile(), topo::Distance::network).combined_on_arrival(kBytes));
-    CHECK(Messages(profile(), topo::Distance::cache, {.buffers_mapped = true})
+    CHECK_FALSE(DistancePrices(profile(), topo::Distance::network).combined_on_arrival(kBytes));
+    CHECK(DistancePrices(profile(), topo::Distance::cache, {.buffers_mapped = true})
               .combined_on_arrival(kLong));
 
     const double adds_ns = messages.combining_ns(kBytes, there);
     CHECK(adds_ns >= profile().reduce_fixed_ns);
     CHECK(adds_ns < price::reduce_ns(profile(), 2, kBytes, there));
     // An exchange also copies the rank's own message, and that is counted once.
-    const Messages both = messages.in_exchanges();
+    const DistancePrices both = messages.in_exchanges();
     CHECK(both.model().gap_per_byte_ns >= messages.model().gap_per_byte_ns);
     CHECK(both.price(kBytes, Source::settled).terms.total_ns() + both.combining_ns(kBytes, there) >
           messages.price(kBytes, Source::settled).terms.total_ns() + adds_ns);

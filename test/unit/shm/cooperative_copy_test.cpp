@@ -26,12 +26,12 @@ TEST_CASE("shm/cooperative_copy: pieces cover a message once, whatever its lengt
     std::uint64_t front = 0;
     std::uint64_t back = bytes;
     for (int i = 0; front < back; ++i) {
-        const End end = i % 3 == 0 ? End::sender : End::receiver;
+        const CopyEnd end = i % 3 == 0 ? CopyEnd::sender : CopyEnd::receiver;
         const auto piece = cooperative.claim(end, 3, of_length(bytes));
         REQUIRE(piece);
         REQUIRE(piece->length > 0);
         REQUIRE(piece->length <= kPieceMax);
-        if (end == End::receiver) {
+        if (end == CopyEnd::receiver) {
             REQUIRE(piece->offset == front);
             front += piece->length;
         } else {
@@ -40,8 +40,8 @@ TEST_CASE("shm/cooperative_copy: pieces cover a message once, whatever its lengt
         }
     }
     CHECK(front == back);
-    CHECK_FALSE(cooperative.claim(End::sender, 3, of_length(bytes)));
-    CHECK_FALSE(cooperative.claim(End::receiver, 3, of_length(bytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 3, of_length(bytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::receiver, 3, of_length(bytes)));
     CHECK(cooperative.close(3, bytes) == bytes - back);
 }
 
@@ -50,16 +50,16 @@ TEST_CASE("shm/cooperative_copy: nobody claims of another sequence number, nor o
     constexpr std::uint64_t kBytes = 1 << 20;
     CooperativeCopy cooperative{};
     // The memory is zero: no message is open.
-    CHECK_FALSE(cooperative.claim(End::sender, 0, of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 0, of_length(kBytes)));
     cooperative.open(1, of_length(kBytes), {100, 0});
-    CHECK_FALSE(cooperative.claim(End::receiver, 2, of_length(kBytes)));
-    REQUIRE(cooperative.claim(End::sender, 1, of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::receiver, 2, of_length(kBytes)));
+    REQUIRE(cooperative.claim(CopyEnd::sender, 1, of_length(kBytes)));
     CHECK(cooperative.target().at(8).address == 108);
     CHECK(cooperative.close(1, kBytes) == kBytes / 2);
-    CHECK_FALSE(cooperative.claim(End::sender, 1, of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 1, of_length(kBytes)));
     cooperative.open(2, of_length(kBytes), {});
-    CHECK_FALSE(cooperative.claim(End::sender, 1, of_length(kBytes)));
-    CHECK(cooperative.claim(End::receiver, 2, of_length(kBytes))->offset == 0);
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 1, of_length(kBytes)));
+    CHECK(cooperative.claim(CopyEnd::receiver, 2, of_length(kBytes))->offset == 0);
 }
 
 TEST_CASE(
@@ -69,13 +69,13 @@ TEST_CASE(
     CooperativeCopy cooperative{};
     cooperative.open(1, {5, kBytes}, {100, 0});
     CHECK_FALSE(cooperative.is_open(1, {6, kBytes}));
-    CHECK_FALSE(cooperative.claim(End::sender, 1, {6, kBytes}));
-    CHECK_FALSE(cooperative.claim(End::sender, 1, {5, kBytes - 1}));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 1, {6, kBytes}));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 1, {5, kBytes - 1}));
     CHECK(cooperative.close(1, kBytes) == 0);
     cooperative.open(1, {6, kBytes}, {200, 0}); // This is the message that has come instead.
     CHECK(cooperative.is_open(1, {6, kBytes}));
-    CHECK_FALSE(cooperative.claim(End::sender, 1, {5, kBytes}));
-    REQUIRE(cooperative.claim(End::sender, 1, {6, kBytes}));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, 1, {5, kBytes}));
+    REQUIRE(cooperative.claim(CopyEnd::sender, 1, {6, kBytes}));
     CHECK(cooperative.target().address == 200);
 }
 
@@ -86,12 +86,12 @@ TEST_CASE("shm/cooperative_copy: a message that is over is nobody's, whatever it
     constexpr std::uint64_t kBytes = 1 << 20;
     cooperative.open(kSequence, of_length(kBytes), {});
     // Half is left to claim.
-    REQUIRE(cooperative.claim(End::receiver, kSequence, of_length(kBytes)));
+    REQUIRE(cooperative.claim(CopyEnd::receiver, kSequence, of_length(kBytes)));
     // The number is that of another message, so nothing is closed.
     CHECK(cooperative.close(kSequence + 1, kBytes) == 0);
     CHECK(cooperative.close(kSequence, kBytes) == 0);
-    CHECK_FALSE(cooperative.claim(End::sender, kSequence, of_length(kBytes)));
-    CHECK_FALSE(cooperative.claim(End::sender, kSequence + (1 << 15), of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, kSequence, of_length(kBytes)));
+    CHECK_FALSE(cooperative.claim(CopyEnd::sender, kSequence + (1 << 15), of_length(kBytes)));
 }
 
 TEST_CASE(
@@ -127,7 +127,7 @@ TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte 
         for (std::uint64_t sequence = 1; sequence <= kSequences; ++sequence) {
             while (taken.load(std::memory_order_acquire) < sequence) {
                 if (const auto piece =
-                        cooperative.claim(End::sender, sequence, of_length(kBytes))) {
+                        cooperative.claim(CopyEnd::sender, sequence, of_length(kBytes))) {
                     copy(*piece);
                     cooperative.piece_pushed(piece->length, true);
                 } else {
@@ -142,7 +142,8 @@ TEST_CASE("shm/cooperative_copy: two threads share many messages, and each byte 
         std::fill(target.begin(), target.end(), std::uint8_t{0});
         cooperative.open(sequence, of_length(kBytes), {});
         std::uint64_t own = 0;
-        while (const auto piece = cooperative.claim(End::receiver, sequence, of_length(kBytes))) {
+        while (const auto piece =
+                   cooperative.claim(CopyEnd::receiver, sequence, of_length(kBytes))) {
             copy(*piece);
             own += piece->length;
         }

@@ -14,7 +14,7 @@ constexpr std::uint64_t kBlock = 1000;
 constexpr double kBlockNs = 80 * 1000; ///< The time of a block on a link of 100 Mbit/s.
 
 /// Options under which only the links take time.
-Options free_but_for(const graph::Network& links) {
+Options free_but_for(const graph::SwitchTree& links) {
     Options options;
     options.network = cost::LogGp{};
     options.links = links;

@@ -22,7 +22,7 @@ bool all_equal(const std::vector<Picoseconds>& times, Picoseconds expected) {
                        [&](Picoseconds time) { return time == expected; });
 }
 
-sim::Options network_only(const sim::Network& network) {
+sim::Options network_only(const sim::NetworkModel& network) {
     sim::Options options;
     options.network = network;
     return options;
@@ -129,7 +129,7 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
         const sim::Outcome outcome = simulated(planned(placement, request, "knomial"), placement,
                                                network_only(sim::PerLevel(profile)));
         CHECK(outcome.completion() ==
-              to_picoseconds(price::Messages(profile, distance).message_ns(1000)));
+              to_picoseconds(price::DistancePrices(profile, distance).message_ns(1000)));
     };
     check_distance(topo::Placement::one_host(2), topo::Distance::host);
     check_distance(topo::Placement::regular(2, 1), topo::Distance::network);
@@ -138,7 +138,7 @@ TEST_CASE("sim: each level of a profile has its price", "[sim]") {
 TEST_CASE("sim: what is copied once takes an RTS, the copy and a FIN", "[sim]") {
     const cost::Profile& profile = cost::default_profile();
     const auto placement = topo::Placement::one_host(2);
-    const auto messages = price::Messages(profile, topo::Distance::host);
+    const auto messages = price::DistancePrices(profile, topo::Distance::host);
     const double there_and_back_ns = 2 * cost::message_ns(profile.level(topo::Distance::host), 0);
     const sim::Options options = network_only(sim::PerLevel(profile));
     for (const std::uint64_t bytes : {16 << 10, 256 << 10}) {
@@ -159,7 +159,7 @@ TEST_CASE("sim: what is copied once takes an RTS, the copy and a FIN", "[sim]") 
 
 TEST_CASE("sim: who sends through a ring and receives copies both, one after the other", "[sim]") {
     const cost::Profile& profile = cost::default_profile();
-    const price::Messages messages(profile, topo::Distance::host);
+    const price::DistancePrices messages(profile, topo::Distance::host);
     constexpr std::uint64_t kBytes = 8192;
     const price::MessagePrice price = messages.price(kBytes, price::Source::settled);
     REQUIRE(price.through_ring);
@@ -244,7 +244,7 @@ TEST_CASE("sim: the ranks of a host share its link", "[sim]") {
 
 TEST_CASE("sim: a link that is slower than the sender delays a message that is alone", "[sim]") {
     // Rank 0 sends to each of the others, which are on hosts of their own.
-    const auto time = [](Rank ranks, const sim::Network& network, const sim::HostLink& link) {
+    const auto time = [](Rank ranks, const sim::NetworkModel& network, const sim::HostLink& link) {
         sim::Options options;
         options.network = network;
         options.host_link = link;

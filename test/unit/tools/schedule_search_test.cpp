@@ -17,7 +17,7 @@ constexpr cost::PipeliningPostal kPipelining = {.alpha_p_ns = 400,
                                                 .gamma_ns_per_byte = 0.1,
                                                 .reduce_fixed_ns = 10};
 
-sim::Options options_of(const sim::Network& network) {
+sim::Options options_of(const sim::NetworkModel& network) {
     sim::Options options;
     options.network = network;
     options.compute = sim::compute_of(kPipelining);
@@ -72,7 +72,7 @@ void check(const plan::Facts& facts, const sim::Options& options) {
 TEST_CASE("search: finds what simulating everything finds", "[search]") {
     const cost::LogGp loggp = {
         .latency_ns = 300, .overhead_ns = 80, .gap_ns = 120, .gap_per_byte_ns = 0.5};
-    const std::vector<sim::Network> networks = {
+    const std::vector<sim::NetworkModel> networks = {
         kPipelining,
         cost::Postal{.alpha_ns = 500, .beta_ns_per_byte = 0.4},
         cost::LogP{.latency_ns = 200, .overhead_ns = 90, .gap_ns = 30},
@@ -138,7 +138,7 @@ TEST_CASE("search: limits are kept and told", "[search]") {
 
 /// Networks whose links are unlike any real ones; one of them is what a profile says of its
 /// network.
-std::vector<sim::Network> many_networks() {
+std::vector<sim::NetworkModel> many_networks() {
     return {
         kPipelining,
         cost::PipeliningPostal{.alpha_p_ns = 500, .alpha_r_ns = 500},
@@ -153,7 +153,7 @@ std::vector<sim::Network> many_networks() {
 }
 
 /// Compares the choice with the cheapest of all schedules, both simulated.
-void compare_choice(const sim::Network& network, Rank count) {
+void compare_choice(const sim::NetworkModel& network, Rank count) {
     const topo::Placement placement = topo::Placement::regular(count, 1);
     const plan::Facts facts{placement, cost::default_profile()};
     sim::Options options;
@@ -175,7 +175,7 @@ void compare_choice(const sim::Network& network, Rank count) {
 
 TEST_CASE("search: the planner's choice costs little more than the cheapest, simulated",
           "[search]") {
-    for (const sim::Network& network : many_networks()) {
+    for (const sim::NetworkModel& network : many_networks()) {
         for (const Rank count : {2, 3, 5, 7, 11, 13, 16, 23, 24, 31, 37}) {
             compare_choice(network, count);
         }
@@ -183,7 +183,7 @@ TEST_CASE("search: the planner's choice costs little more than the cheapest, sim
 }
 
 TEST_CASE("search: the same for all groups that are priced rank by rank", "[.exhaustive][search]") {
-    for (const sim::Network& network : many_networks()) {
+    for (const sim::NetworkModel& network : many_networks()) {
         for (Rank count = 2; count <= plan::kPricedByRank; ++count) {
             compare_choice(network, count);
         }

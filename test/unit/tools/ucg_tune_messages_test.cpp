@@ -71,12 +71,12 @@ TEST_CASE("tune: two processes time messages of every kind", "[tune]") {
                                                   : options.message_bytes;
                 for (const std::uint64_t bytes : {std::uint64_t{8}, longest}) {
                     for (const bool choice : {false, true}) {
-                        const MessageWork work = {.lane = lane,
-                                                  .pattern = kPatterns[i],
-                                                  .in_segment = choice,
-                                                  .written = choice && i < 2,
-                                                  .count = 3,
-                                                  .bytes = bytes};
+                        const TimedMessages work = {.lane = lane,
+                                                    .pattern = kPatterns[i],
+                                                    .in_segment = choice,
+                                                    .written = choice && i < 2,
+                                                    .count = 3,
+                                                    .bytes = bytes};
                         driver.record(
                             {kSeries[i], 1, choice, bytes, driver.messages_ns(work), lane});
                     }

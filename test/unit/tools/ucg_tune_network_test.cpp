@@ -110,7 +110,7 @@ TEST_CASE("tune: the box of a distribution", "[tune]") {
 
 TEST_CASE("tune: the gap of a stream is what passes after a bucketful", "[tune]") {
     // The first batch empties a bucket of 125 kB; one batch in the middle was disturbed.
-    const Stream shaped{64 << 10, 4 << 20, {32.6e6, 33.6e6, 33.6e6, 90e6, 33.6e6}};
+    const StreamTimes shaped{64 << 10, 4 << 20, {32.6e6, 33.6e6, 33.6e6, 90e6, 33.6e6}};
     CHECK(stream_gap_ns(shaped) == Approx(33.6e6 / (4 << 20)));
     CHECK(stream_gap_ns({64 << 10, 4 << 20, {32.6e6}}) == 0);
     CHECK(stream_gap_ns({}) == 0);
@@ -132,7 +132,7 @@ TEST_CASE("tune: the profile's gap per byte is the stream's where that is larger
 }
 
 TEST_CASE("tune: contention is how much longer an exchange takes, not less than once", "[tune]") {
-    const Exchange exchange{3, 4 << 20, {1, 62e6, 90e6, 60e6}};
+    const PairwiseTimes exchange{3, 4 << 20, {1, 62e6, 90e6, 60e6}};
     CHECK(contention(exchange, 31e6 / (4 << 20)) == Approx(2));
     CHECK(contention(exchange, 90e6 / (4 << 20)) == 1);
     CHECK(contention(exchange, 0) == 0);

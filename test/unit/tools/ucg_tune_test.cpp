@@ -14,11 +14,11 @@ using namespace ucg::tools;
 
 TEST_CASE("tune: medians and quartiles", "[tune]") {
     CHECK(summarize({}).count == 0);
-    const Summary one = summarize({3});
+    const Quartiles one = summarize({3});
     CHECK(one.median == 3);
     CHECK(one.low == 3);
     CHECK(one.high == 3);
-    const Summary many = summarize({9, 1, 8, 2, 7, 3, 6, 4, 5});
+    const Quartiles many = summarize({9, 1, 8, 2, 7, 3, 6, 4, 5});
     CHECK(many.median == 5);
     CHECK(many.low == 3);
     CHECK(many.high == 7);
@@ -132,7 +132,7 @@ TEST_CASE("tune: at each distance, the CPU with most others there", "[tune]") {
     for (std::uint32_t i = 0; i < cpus.size(); ++i) {
         cpus[i] = i;
     }
-    const std::vector<Neighbours> all = neighbours_of(*machine, cpus);
+    const std::vector<CpusAtDistance> all = neighbours_of(*machine, cpus);
     REQUIRE(all.size() == 4);
     CHECK(all[0].distance == topo::Distance::core);
     CHECK(all[0].cpus == std::vector<std::uint32_t>{0, 1});
@@ -143,7 +143,7 @@ TEST_CASE("tune: at each distance, the CPU with most others there", "[tune]") {
     CHECK(all[3].distance == topo::Distance::host);
     CHECK(all[3].cpus.size() == 13);
     CHECK(neighbours_of(*machine, {5}).empty());
-    const std::vector<Neighbours> lopsided = neighbours_of(*machine, {0, 12, 14});
+    const std::vector<CpusAtDistance> lopsided = neighbours_of(*machine, {0, 12, 14});
     REQUIRE(lopsided.size() == 2);
     CHECK(lopsided[0].cpus == std::vector<std::uint32_t>{12, 14});
     CHECK(lopsided[1].cpus == std::vector<std::uint32_t>{0, 12, 14});

@@ -38,7 +38,7 @@ Files linux_files(const Machine& machine) {
     Files files;
     for (const Core& core : machine.cores()) {
         for (const std::uint32_t cpu : core.threads) {
-            const Surroundings around = *surroundings(cpu, machine);
+            const CpuSurroundings around = *surroundings(cpu, machine);
             const std::string directory = fmt::format("{}{}/", kCpu, cpu);
             files[directory + "topology/core_cpus_list"] = line(around.core);
             files[directory + "topology/package_cpus_list"] = line(around.package);
@@ -146,7 +146,7 @@ TEST_CASE("topo: what the kernel does not tell", "[topo][binding]") {
     SECTION("no caches: cores share none") {
         std::erase_if(
             files, [](const auto& file) { return file.first.find("cache") != std::string::npos; });
-        const Surroundings around = surroundings(5, reader(files)).value();
+        const CpuSurroundings around = surroundings(5, reader(files)).value();
         CHECK(around.cache == around.core);
         CHECK(around.numa == surroundings(5, machine)->numa);
         const Place one = place_within(around, {5});

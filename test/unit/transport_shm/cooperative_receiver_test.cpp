@@ -13,7 +13,7 @@ namespace ucg::transport {
 namespace {
 
 constexpr std::uint64_t kBytes = 200'000;
-constexpr shm::Help kOffer = {true, true};
+constexpr shm::CopyOffer kOffer = {true, true};
 
 /// Both ends of a ring, whose sender offers help with each message.
 struct Ends {
@@ -48,7 +48,7 @@ struct Ends {
 
     /// Returns the piece that the sender can claim of the message; none if it is not open.
     std::optional<shm::Piece> claim(const Message& message, std::uint64_t mark) {
-        return sender.cooperative().claim(shm::End::sender, sender.sequence(mark),
+        return sender.cooperative().claim(shm::CopyEnd::sender, sender.sequence(mark),
                                           name_of(message));
     }
 

@@ -13,8 +13,8 @@ namespace ucg::transport {
 namespace {
 
 constexpr std::uint64_t kBytes = 200'000;
-constexpr shm::Help kOffer = {true, true};
-constexpr shm::Help kMappedOffer = {true, false};
+constexpr shm::CopyOffer kOffer = {true, true};
+constexpr shm::CopyOffer kMappedOffer = {true, false};
 
 /// Both ends are in this process; `segment` is the sender's.
 struct Pair {
@@ -70,8 +70,8 @@ TEST_CASE("a message is declined once its sender is done with what it has claime
     CHECK_FALSE(pair.inbox.post(message));
     pair.inbox.open_ahead(message);
     const std::uint64_t mark = pair.sender.send_rts(tag_of(message), {0, 0}, message.bytes, kOffer);
-    const auto piece = pair.sender.cooperative().claim(shm::End::sender, pair.sender.sequence(mark),
-                                                       name_of(message));
+    const auto piece = pair.sender.cooperative().claim(
+        shm::CopyEnd::sender, pair.sender.sequence(mark), name_of(message));
     REQUIRE(piece);
     pair.access.refuse_reading();
     pair.inbox.drain(Pull::now);
@@ -100,8 +100,8 @@ shm::Piece claimed_ahead(Pair& pair, Message& first, Message& message) {
     pair.inbox.open_ahead(message);
     const std::uint64_t mark =
         pair.sender.send_rts(tag_of(message), {0, 1}, message.bytes, kMappedOffer);
-    const auto piece = pair.sender.cooperative().claim(shm::End::sender, pair.sender.sequence(mark),
-                                                       name_of(message));
+    const auto piece = pair.sender.cooperative().claim(
+        shm::CopyEnd::sender, pair.sender.sequence(mark), name_of(message));
     REQUIRE(piece);
     return *piece;
 }

@@ -12,10 +12,10 @@ using namespace ucg::transport::ucx;
 
 namespace {
 
-using Ring = std::array<Line, kLinesPerRing>;
+using Ring = std::array<RingLine, kLinesPerRing>;
 
-Line line_of(std::mt19937& random, std::uint32_t sequence) {
-    Line line;
+RingLine line_of(std::mt19937& random, std::uint32_t sequence) {
+    RingLine line;
     line.bytes = random() % (kLineDataBytes + 1);
     line.taken = random();
     line.envelope.group = 1;
@@ -26,8 +26,8 @@ Line line_of(std::mt19937& random, std::uint32_t sequence) {
     return line;
 }
 
-Line* place_of(Ring& ring, const LineWriter& writer) {
-    return &ring[writer.offset() / sizeof(Line)];
+RingLine* place_of(Ring& ring, const LineWriter& writer) {
+    return &ring[writer.offset() / sizeof(RingLine)];
 }
 
 } // namespace
@@ -41,11 +41,11 @@ TEST_CASE("ucx lines: they come in order, and none before there is room", "[ucx]
     std::uint32_t taken = 0;
     while (taken < 1000) {
         if (random() % 2 == 0 && writer.has_room()) {
-            Line line = line_of(random, sent++);
+            RingLine line = line_of(random, sent++);
             writer.seal(line);
             *place_of(ring, writer) = line;
             writer.advance();
-        } else if (const std::optional<Line> line = reader.take()) {
+        } else if (const std::optional<RingLine> line = reader.take()) {
             CHECK(line->envelope.sequence == taken++);
         } else {
             CHECK(taken == sent);
@@ -64,14 +64,14 @@ TEST_CASE("ucx lines: a line whose bytes come in any order counts when all are t
     LineReader reader(ring);
     std::mt19937 random(2);
     for (std::uint32_t i = 0; i < 2000; ++i) {
-        Line line = line_of(random, i);
+        RingLine line = line_of(random, i);
         // After as many collectives in a row, all but the sequence is as it was a lap before.
         if (i % 3 == 0) {
-            line = Line{};
+            line = RingLine{};
             line.envelope.sequence = i;
         }
         writer.seal(line);
-        std::array<std::size_t, sizeof(Line)> order{};
+        std::array<std::size_t, sizeof(RingLine)> order{};
         for (std::size_t k = 0; k < order.size(); ++k) {
             order[k] = k;
         }
@@ -81,12 +81,12 @@ TEST_CASE("ucx lines: a line whose bytes come in any order counts when all are t
         bool early = false;
         for (const std::size_t k : order) {
             const bool whole = std::memcmp(target, source, sizeof(line)) == 0;
-            const std::optional<Line> got = whole ? std::nullopt : reader.take();
+            const std::optional<RingLine> got = whole ? std::nullopt : reader.take();
             early = early || got.has_value();
             target[k] = source[k];
         }
         CHECK_FALSE(early);
-        const std::optional<Line> got = reader.take();
+        const std::optional<RingLine> got = reader.take();
         REQUIRE(got);
         CHECK(std::memcmp(&*got, &line, sizeof(line)) == 0);
         CHECK_FALSE(reader.take());

@@ -23,8 +23,8 @@ Message receive(std::uint32_t sequence, std::uint16_t step, std::uint8_t channel
 
 /// What is tested here does not look at a link's relation to its peer.
 struct Fixture {
-    Group group;
-    Link link{group, 1, 5, *reinterpret_cast<Peer*>(&group)};
+    GroupState group;
+    RankLink link{group, 1, 5, *reinterpret_cast<Peer*>(&group)};
 };
 
 } // namespace

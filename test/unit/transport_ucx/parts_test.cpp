@@ -24,8 +24,8 @@ struct NoEnd : OperationEnd {
 };
 
 /// A group of two ranks, of which this process has the first.
-Group pair_with(Peer& peer, std::uint32_t id) {
-    Group group;
+GroupState pair_with(Peer& peer, std::uint32_t id) {
+    GroupState group;
     group.id = id;
     group.self = 0;
     group.ids = GroupIds(std::vector<std::uint32_t>{id, 7});
@@ -45,7 +45,7 @@ Envelope from_peer(std::uint32_t group) {
 } // namespace
 
 TEST_CASE("ucx: a process that has left is remembered after its peer is gone", "[ucx][peers]") {
-    Peers peers;
+    PeerProcesses peers;
     Peer& peer = peers.intern(address_of(5));
     CHECK(&peers.intern(address_of(5)) == &peer);
     CHECK(peers.find(5) == &peer);
@@ -74,7 +74,7 @@ TEST_CASE("ucx: a process that has left is remembered after its peer is gone", "
 }
 
 TEST_CASE("ucx: a peer is known once its whole address is, which then stays", "[ucx][peers]") {
-    Peers peers;
+    PeerProcesses peers;
     ProcessAddress of_bye = address_of(5);
     of_bye.ucp = "a part";
     Peer& peer = peers.intern(of_bye);
@@ -90,7 +90,7 @@ TEST_CASE("ucx: a peer is known once its whole address is, which then stays", "[
 }
 
 TEST_CASE("ucx: all peers are visited, also when each is destroyed", "[ucx][peers]") {
-    Peers peers;
+    PeerProcesses peers;
     for (std::uint64_t process = 1; process <= 20; ++process) {
         peers.intern(address_of(process));
     }
@@ -104,7 +104,7 @@ TEST_CASE("ucx: all peers are visited, also when each is destroyed", "[ucx][peer
 }
 
 TEST_CASE("ucx: a group gets what came before it, but for what fits no link", "[ucx][groups]") {
-    EarlyArrivals early(nullptr);
+    UcxEarlyPool early(nullptr);
     GroupTable groups(early);
     Peer peer;
     const std::uint64_t word = 80'000;
@@ -116,12 +116,12 @@ TEST_CASE("ucx: a group gets what came before it, but for what fits no link", "[
     unknown.source = 9;
     groups.keep(*early.hold(unknown, &word, sizeof(word)));
 
-    Group group = pair_with(peer, 4);
+    GroupState group = pair_with(peer, 4);
     groups.add(group);
     CHECK(groups.find(4) == &group);
     CHECK(groups.find(5) == nullptr);
-    Link& link = link_to(group, 1);
-    CHECK(peer.links == std::vector<Link*>{&link});
+    RankLink& link = link_to(group, 1);
+    CHECK(peer.links == std::vector<RankLink*>{&link});
     CHECK(&link_to(group, 1) == &link);
     CHECK(link.group_there == 7);
     Early* held = link.early.pop();
@@ -137,11 +137,11 @@ TEST_CASE("ucx: a group gets what came before it, but for what fits no link", "[
 }
 
 TEST_CASE("ucx: of an abandoned group that has ended, its peers are kept", "[ucx][groups]") {
-    EarlyArrivals early(nullptr);
+    UcxEarlyPool early(nullptr);
     GroupTable groups(early);
     Peer peer;
     {
-        Group group = pair_with(peer, 4);
+        GroupState group = pair_with(peer, 4);
         groups.add(group);
         CHECK(receiver_of(group, from_peer(4)) == &link_to(group, 1));
         group.abandoned = true;
@@ -150,7 +150,7 @@ TEST_CASE("ucx: of an abandoned group that has ended, its peers are kept", "[ucx
         groups.remove(group);
         groups.keep_peers(group);
     }
-    const Group* ended = groups.find_abandoned(4);
+    const GroupState* ended = groups.find_abandoned(4);
     REQUIRE(ended != nullptr);
     REQUIRE(ended->members.size() == 2);
     CHECK(ended->members[0].peer() == nullptr);
@@ -167,8 +167,8 @@ TEST_CASE("ucx: messages of operations are given up, and operations used again",
     NoEnd end;
     Operations operations(state, end);
     Peer peer;
-    Group group = pair_with(peer, 4);
-    Link& link = link_to(group, 1);
+    GroupState group = pair_with(peer, 4);
+    RankLink& link = link_to(group, 1);
     Message message;
     Operation& sends = operations.take_send(peer);
     sends.link = &link;
@@ -178,9 +178,9 @@ TEST_CASE("ucx: messages of operations are given up, and operations used again",
     CHECK(operations.active() == 2);
     CHECK(operations.sends_to(peer));
 
-    operations.give_up_if([](const Link&) { return false; });
+    operations.give_up_if([](const RankLink&) { return false; });
     CHECK(group.in_flight == 1);
-    operations.give_up_if([&](const Link& each) { return &each.peer == &peer; });
+    operations.give_up_if([&](const RankLink& each) { return &each.peer == &peer; });
     CHECK(message.state == MessageState::failed);
     CHECK(group.in_flight == 0);
     CHECK(group.status.code() == Code::timed_out);

@@ -15,7 +15,7 @@
 namespace ucg::capi {
 
 /// One allgather of `bytes` bytes of each rank, ordered by rank.
-struct Exchange {
+struct WireupExchange {
     const void* mine = nullptr;
     void* all = nullptr;
     std::size_t bytes = 0;
@@ -23,13 +23,13 @@ struct Exchange {
 };
 
 /// The exchanges of one wire-up, of which at most one is due at a time.
-class Exchanges {
+class WireupExchanges {
   public:
     /// To be awaited: makes an exchange, and gives whether it succeeded at this rank. Takes no
     /// memory.
     class Ended {
       public:
-        Ended(Exchanges& exchanges, const Exchange& exchange)
+        Ended(WireupExchanges& exchanges, const WireupExchange& exchange)
             : exchanges_(exchanges), exchange_(exchange) {}
 
         bool await_ready() const noexcept { return false; }
@@ -40,15 +40,15 @@ class Exchanges {
         bool await_resume() const noexcept { return exchanges_.succeeded_; }
 
       private:
-        Exchanges& exchanges_;
-        Exchange exchange_;
+        WireupExchanges& exchanges_;
+        WireupExchange exchange_;
     };
-    Ended make(const Exchange& exchange) { return {*this, exchange}; }
+    Ended make(const WireupExchange& exchange) { return {*this, exchange}; }
 
     /// To be awaited: pauses the wire-up until go_on(). Takes no memory.
     class Pause {
       public:
-        explicit Pause(Exchanges& exchanges) : exchanges_(exchanges) {}
+        explicit Pause(WireupExchanges& exchanges) : exchanges_(exchanges) {}
 
         bool await_ready() const noexcept { return false; }
         void await_suspend(std::coroutine_handle<> waiting) noexcept {
@@ -57,13 +57,13 @@ class Exchanges {
         void await_resume() const noexcept {}
 
       private:
-        Exchanges& exchanges_;
+        WireupExchanges& exchanges_;
     };
     Pause pause() { return Pause(*this); }
 
     /// The exchange that the wire-up waits for; empty before the wire-up begins, while it pauses,
     /// and when it has ended.
-    const Exchange& due() const { return due_; }
+    const WireupExchange& due() const { return due_; }
 
     /// Does the wire-up wait, but for no exchange?
     bool pauses() const { return waiting_ != nullptr && due_.under_way == nullptr; }
@@ -85,7 +85,7 @@ class Exchanges {
     }
 
   private:
-    Exchange due_;
+    WireupExchange due_;
     std::coroutine_handle<> waiting_;
     bool succeeded_ = false;
 };

@@ -40,7 +40,7 @@ Hello hello_of(Context& context, std::uint32_t rank, std::uint32_t rank_count) {
     }
     mine.phases = phases_end(context.phases());
     mine.place = facts.place();
-    if (const transport::Network* network = context.network().at_hand()) {
+    if (const transport::ProcessNetwork* network = context.network().at_hand()) {
         mine.network_process = network->process();
     }
     return mine;
@@ -50,12 +50,13 @@ Status declined(std::size_t rank) {
     return failure(Code::unreachable, "rank {} cannot be in a group", rank);
 }
 
-Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges) {
+Task<Status> decline_group(const GroupParams& params, WireupExchanges& exchanges) {
     const GatheredValues<Hello> memory = values_of<Hello>(params.size);
     memory->mine.declines = 1;
     memory->mine.rank = params.rank;
     memory->mine.rank_count = params.size;
-    const Exchange hello = {&memory->mine, memory->all.data(), sizeof(Hello), &memory->under_way};
+    const WireupExchange hello = {&memory->mine, memory->all.data(), sizeof(Hello),
+                                  &memory->under_way};
     const bool told = co_await exchanges.make(hello);
     co_return told ? declined(params.rank)
                    : Status(Code::io_error, "the caller's allgather failed");

@@ -69,7 +69,7 @@ struct Hello {
     ShmOffer guess;
     std::uint64_t guessed_options = 0;
     std::uint64_t attached_heaps = 0; ///< Digest of all heaps that it has mapped.
-    /// Network::process() of its UCX; 0: it has not started that yet.
+    /// ProcessNetwork::process() of its UCX; 0: it has not started that yet.
     std::uint64_t network_process = 0;
     std::uint32_t rank = 0;
     std::uint32_t rank_count = 0; ///< 0: the caller's allgather has left this part out.

@@ -10,10 +10,10 @@
 
 namespace ucg::capi {
 
-using transport::Network;
+using transport::ProcessNetwork;
 
 Task<Status> NetworkWireup::exchange() {
-    const Result<Network*> network = start();
+    const Result<ProcessNetwork*> network = start();
     network_ = network.ok() ? *network : nullptr;
     const Status status = co_await exchange_addresses();
     if (!network.ok() || !status.ok() || !learns_) {
@@ -68,7 +68,7 @@ Status NetworkWireup::agree(const Status& told, const Status& mine) {
                          "rank {} could not start its UCX transport, or had no memory left", rank);
 }
 
-Result<Network*> NetworkWireup::start() {
+Result<ProcessNetwork*> NetworkWireup::start() {
     if (!config_.ucx_enabled()) {
         return failure(Code::unreachable,
                        "rank {}: shared memory does not reach all ranks of the group and UCG_TLS "

@@ -10,8 +10,8 @@
 
 #include "ucg_coll/base/base.hpp"
 #include "ucg_coll/capi/config.hpp"
+#include "ucg_coll/capi/context_network.hpp"
 #include "ucg_coll/capi/process_facts.hpp"
-#include "ucg_coll/capi/process_network.hpp"
 #include "ucg_coll/capi/task.hpp"
 #include "ucg_coll/capi/topology_agreement.hpp"
 #include "ucg_coll/capi/wireup/peers.hpp"
@@ -35,7 +35,7 @@ class NetworkWireup {
   public:
     /// All arguments must outlive it. `processes`: Hello::network_process by rank, or empty.
     /// `one_kernel`: all ranks are on hosts under one kernel. `attends`: as in GroupParams.
-    NetworkWireup(ProcessNetwork& own, ProcessFacts& facts, const Config& config, Peers& peers,
+    NetworkWireup(ContextNetwork& own, ProcessFacts& facts, const Config& config, Peers& peers,
                   WiredGroup& group, std::span<const std::uint64_t> processes, bool one_kernel,
                   bool attends)
         : own_(own), facts_(facts), config_(config), peers_(peers), group_(group),
@@ -70,7 +70,7 @@ class NetworkWireup {
     }
 
   private:
-    Result<transport::Network*> start();
+    Result<transport::ProcessNetwork*> start();
     Task<Status> exchange_addresses();
     void add_known();
     NetworkEnd own_end();
@@ -83,7 +83,7 @@ class NetworkWireup {
     Task<double> look();
     Status take_seen(std::vector<double> seen);
 
-    ProcessNetwork& own_;
+    ContextNetwork& own_;
     ProcessFacts& facts_;
     const Config& config_;
     Peers& peers_;
@@ -92,7 +92,7 @@ class NetworkWireup {
     bool one_kernel_;
     bool attends_;
     bool learns_ = false; ///< How long messages take is to be found out.
-    transport::Network* network_ = nullptr;
+    transport::ProcessNetwork* network_ = nullptr;
     std::unique_ptr<transport::NetworkGroup> making_; ///< Null where UCX could not be started.
     std::vector<Rank> unknown_;            ///< Ranks that UCX serves and making_ does not have yet.
     transport::Transport* made_ = nullptr; ///< The group's, also once that has been made.

@@ -20,7 +20,7 @@ namespace ucg::capi {
 class Peers {
   public:
     /// All arguments must outlive it.
-    Peers(Remarks& remarks, const GroupParams& params, Exchanges& exchanges)
+    Peers(Remarks& remarks, const GroupParams& params, WireupExchanges& exchanges)
         : remarks_(remarks), params_(params), exchanges_(exchanges),
           rank_(static_cast<Rank>(params.rank)), speaker_(rank_) {}
 
@@ -31,12 +31,12 @@ class Peers {
 
     /// To be awaited: an exchange, which gives how it ended. Takes no memory, except to say that it
     /// failed.
-    class Ended : public Exchanges::Ended {
+    class Ended : public WireupExchanges::Ended {
       public:
-        Ended(Peers& peers, const Exchange& exchange)
-            : Exchanges::Ended(peers.exchanges_, exchange), peers_(peers) {}
+        Ended(Peers& peers, const WireupExchange& exchange)
+            : WireupExchanges::Ended(peers.exchanges_, exchange), peers_(peers) {}
 
-        Status await_resume() { return peers_.outcome(Exchanges::Ended::await_resume()); }
+        Status await_resume() { return peers_.outcome(WireupExchanges::Ended::await_resume()); }
 
       private:
         Peers& peers_;
@@ -86,7 +86,7 @@ class Peers {
 
     /// To be awaited where this rank waits for no exchange, but for something that comes about by
     /// itself: its caller does something else meanwhile.
-    Exchanges::Pause pause() { return exchanges_.pause(); }
+    WireupExchanges::Pause pause() { return exchanges_.pause(); }
 
     /// Did an allgather fail at this rank? It need not have failed at the others.
     bool interrupted() const { return interrupted_; }
@@ -113,7 +113,7 @@ class Peers {
 
     Remarks& remarks_;
     const GroupParams& params_;
-    Exchanges& exchanges_;
+    WireupExchanges& exchanges_;
     Rank rank_;
     Rank speaker_;
     bool interrupted_ = false;

@@ -18,7 +18,7 @@ namespace {
 
 class Wireup {
   public:
-    Wireup(Context& context, const GroupParams& params, Exchanges& exchanges)
+    Wireup(Context& context, const GroupParams& params, WireupExchanges& exchanges)
         : context_(context), peers_(context.remarks(), params, exchanges),
           shared_memory_(context.memory(), context.latest_options(), context.config(), peers_,
                          group_, params.waits),
@@ -175,7 +175,7 @@ class Wireup {
 
 } // namespace
 
-Task<Status> wire_up(Context& context, const GroupParams& params, Exchanges& exchanges,
+Task<Status> wire_up(Context& context, const GroupParams& params, WireupExchanges& exchanges,
                      const MakeGroup& make_group) {
     Wireup wireup(context, params, exchanges);
     co_return co_await wireup.run(make_group);

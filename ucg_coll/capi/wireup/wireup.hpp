@@ -66,10 +66,10 @@ using MakeGroup = std::function<void(WiredGroup&)>;
 /// The task works while its driver holds the context's maker(), and waits while its driver does
 /// not. While it waits other groups of this process may be made, by whichever functions. All
 /// arguments must outlive the task.
-Task<Status> wire_up(Context& context, const GroupParams& params, Exchanges& exchanges,
+Task<Status> wire_up(Context& context, const GroupParams& params, WireupExchanges& exchanges,
                      const MakeGroup& make_group);
 
 /// The part of a process that cannot be in the group: then nobody makes it. Never ok.
-Task<Status> decline_group(const GroupParams& params, Exchanges& exchanges);
+Task<Status> decline_group(const GroupParams& params, WireupExchanges& exchanges);
 
 } // namespace ucg::capi

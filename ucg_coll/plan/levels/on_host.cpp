@@ -99,7 +99,7 @@ Prices barrier_prices(const Facts& facts) {
 }
 
 Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Segments& segments,
-                    FlagSlots flag_slots) {
+                    FlagSlotState flag_slots) {
     const Link link = host_link(facts);
     const Rank count = facts.placement.ranks_per_host_max();
     Prices prices{bcast_best_ns(link, count, bytes)};
@@ -107,7 +107,7 @@ Prices bcast_prices(const Facts& facts, std::uint64_t bytes, const Segments& seg
         prices.flag_slots_ns =
             from_root_by_flag_slots_ns(facts, count, bytes, bytes) + link.copy_ns(bytes);
     }
-    if (flag_slots == FlagSlots::unused && tree_takes(facts, bytes)) {
+    if (flag_slots == FlagSlotState::unused && tree_takes(facts, bytes)) {
         prices.tree_ns = down_tree_ns(facts, tree_limits_for(facts, bytes), bytes);
     }
     if (memory_takes(segments)) {
@@ -248,7 +248,7 @@ double barrier_on_host_ns(const Facts& facts) {
 }
 
 void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels, Slice data,
-                   const Published& published, FlagSlots flag_slots) {
+                   const Published& published, FlagSlotState flag_slots) {
     const Segments segments = segments_of(facts, data.length, published.element_bytes);
     switch (prepare(builder, levels, bcast_prices(facts, data.length, segments, flag_slots),
                     segments)) {
@@ -267,7 +267,7 @@ void bcast_on_host(Builder& builder, const Facts& facts, const TwoLevels& levels
 }
 
 double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes,
-                        FlagSlots flag_slots) {
+                        FlagSlotState flag_slots) {
     return bcast_prices(facts, bytes, segments_of(facts, bytes, element_bytes), flag_slots)
         .least_ns();
 }
@@ -308,17 +308,17 @@ double reduce_on_host_ns(const Facts& facts, Rank leader, std::uint64_t bytes, O
                : prices.least_ns();
 }
 
-static FlagSlots used_by(const Prices& prices) {
-    return prices.way() == Way::flag_slots ? FlagSlots::used : FlagSlots::unused;
+static FlagSlotState used_by(const Prices& prices) {
+    return prices.way() == Way::flag_slots ? FlagSlotState::used : FlagSlotState::unused;
 }
 
-FlagSlots used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
-                         std::uint64_t element_bytes) {
+FlagSlotState used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
+                             std::uint64_t element_bytes) {
     const Segments segments = segments_of(facts, bytes, element_bytes);
     return used_by(reduce_prices(facts, 0, bytes, op, segments));
 }
 
-FlagSlots used_to_gather(const Facts& facts, std::uint64_t block_bytes) {
+FlagSlotState used_to_gather(const Facts& facts, std::uint64_t block_bytes) {
     return used_by(gather_prices(facts, block_bytes));
 }
 

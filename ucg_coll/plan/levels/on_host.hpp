@@ -32,19 +32,19 @@ struct Published {
 /// collective; so if they have, only leaders may share in later stages, which rules out flag slots
 /// over the levels of a host. An earlier stage by flag slots over levels counts as unused, since it
 /// leaves the ranks that pass on results their share.
-enum class FlagSlots : std::uint8_t { unused, used };
+enum class FlagSlotState : std::uint8_t { unused, used };
 /// Return whether reduce_on_host() or gather_on_host() uses flag slots in this sense.
-FlagSlots used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
-                         std::uint64_t element_bytes);
-FlagSlots used_to_gather(const Facts& facts, std::uint64_t block_bytes);
+FlagSlotState used_to_reduce(const Facts& facts, std::uint64_t bytes, Operator op,
+                             std::uint64_t element_bytes);
+FlagSlotState used_to_gather(const Facts& facts, std::uint64_t block_bytes);
 
 /// Broadcasts the leader's `data` to the `data` of its host's ranks. `published` names the leader's
 /// vector; ranks that read it have their `data` in their outputs.
 void bcast_on_host(graph::Builder& builder, const Facts& facts, const TwoLevels& levels,
                    graph::Slice data, const Published& published = {},
-                   FlagSlots flag_slots = FlagSlots::unused);
+                   FlagSlotState flag_slots = FlagSlotState::unused);
 double bcast_on_host_ns(const Facts& facts, std::uint64_t bytes, std::uint64_t element_bytes = 0,
-                        FlagSlots flag_slots = FlagSlots::unused);
+                        FlagSlotState flag_slots = FlagSlotState::unused);
 
 /// Combines the vectors of the host's ranks at the leader. Returns the result there: a slice of
 /// scratch, or `source` if the rank is alone on its host. What other ranks get is of no use.

@@ -36,7 +36,7 @@ constexpr double kUneven = 1.1;
 class Writer {
   public:
     /// ranks[position] is the rank at a position of the schedule.
-    Writer(Builder& builder, std::vector<aapc::Step> steps, std::span<const Rank> ranks,
+    Writer(Builder& builder, std::vector<aapc::MemberStep> steps, std::span<const Rank> ranks,
            const BlockMap& source, const BlockMap& target)
         : builder_(builder), steps_(std::move(steps)), ranks_(ranks), source_(source),
           target_(target), ended_(steps_.size()) {}
@@ -106,7 +106,7 @@ class Writer {
     }
 
     Builder& builder_;
-    std::vector<aapc::Step> steps_;
+    std::vector<aapc::MemberStep> steps_;
     std::span<const Rank> ranks_;
     const BlockMap& source_;
     const BlockMap& target_;
@@ -126,7 +126,7 @@ double scheduled_ns(const Facts& facts, const graph::Request& request, double ph
 }
 
 graph::Schedule build_steps(const graph::Request& request, Rank rank, std::string_view name,
-                            std::vector<aapc::Step> steps, std::span<const Rank> ranks) {
+                            std::vector<aapc::MemberStep> steps, std::span<const Rank> ranks) {
     Builder builder(request, rank, name);
     if (request.collective == graph::Collective::alltoall && request.bytes == 0) {
         return builder.finish();
@@ -290,12 +290,12 @@ std::optional<std::uint32_t> messages_at_once(std::string_view algorithm) {
     return text.name == "aapc" ? window_of(text.argument).value_or(1) : 1;
 }
 
-std::optional<graph::Network> links_to_prove(const Facts& facts, std::string_view algorithm) {
+std::optional<graph::SwitchTree> links_to_prove(const Facts& facts, std::string_view algorithm) {
     const std::optional<std::uint32_t> at_once = messages_at_once(algorithm);
     if (!at_once || facts.network == nullptr) {
         return std::nullopt;
     }
-    graph::Network links = facts.network->links();
+    graph::SwitchTree links = facts.network->links();
     links.at_once = *at_once;
     return links;
 }

@@ -20,8 +20,8 @@ aapc::Tree tree_of(const topo::Cluster& cluster, std::span<const std::uint32_t> 
     return tree;
 }
 
-graph::Network links_of(const topo::Cluster& cluster, std::span<const std::uint32_t> machines) {
-    graph::Network network;
+graph::SwitchTree links_of(const topo::Cluster& cluster, std::span<const std::uint32_t> machines) {
+    graph::SwitchTree network;
     network.nodes.reserve(cluster.node_count());
     for (const topo::ClusterNode& node : cluster.nodes()) {
         network.nodes.push_back({node.name, node.parent == topo::kNoNode ? 0 : node.parent,
@@ -58,9 +58,9 @@ Network::Network(const topo::Cluster& cluster, std::span<const std::uint32_t> ma
 }
 
 bool Network::is_one_switch() const {
-    const std::span<const aapc::Link> links = layout_.links();
+    const std::span<const aapc::TreeLink> links = layout_.links();
     return std::all_of(links.begin(), links.end(),
-                       [](const aapc::Link& link) { return link.outer == aapc::kNone; });
+                       [](const aapc::TreeLink& link) { return link.outer == aapc::kNone; });
 }
 
 std::unique_ptr<const Network> network_between(const topo::Placement& placement,

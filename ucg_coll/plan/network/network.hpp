@@ -30,7 +30,7 @@ class Network {
     /// Returns the phases of an alltoall without contention; their members are ranks.
     const aapc::Phases& phases() const { return phases_; }
     /// Returns the links in the form that graph::verify and simulations need.
-    const graph::Network& links() const { return links_; }
+    const graph::SwitchTree& links() const { return links_; }
 
     /// Returns whether each message passes the links of its two machines alone.
     bool is_one_switch() const;
@@ -46,7 +46,7 @@ class Network {
   private:
     aapc::Layout layout_;
     aapc::Phases phases_;
-    graph::Network links_;
+    graph::SwitchTree links_;
     double alltoall_ns_per_byte_ = 0;
     double phases_ns_per_byte_ = 0;
 };
@@ -68,7 +68,7 @@ struct LoadedSchedule {
 std::optional<std::uint32_t> messages_at_once(std::string_view algorithm);
 /// Returns the links for which graph::verify is to prove a schedule by `algorithm`; nothing if the
 /// algorithm promises nothing about links, or if the links are not known.
-std::optional<graph::Network> links_to_prove(const Facts& facts, std::string_view algorithm);
+std::optional<graph::SwitchTree> links_to_prove(const Facts& facts, std::string_view algorithm);
 
 /// Returns the time of an alltoall whose messages meet on the links, and which takes `alone_ns`
 /// where links do not limit it. `traffic` is how many times a block travels. The result is at least

@@ -308,7 +308,7 @@ class Link {
     template <typename Price>
     friend class LevelPrices;
 
-    const price::Messages& messages() const { return times_.messages(); }
+    const price::DistancePrices& messages() const { return times_.messages(); }
     /// Returns the rates of the caches that hold a working set of `bytes`; those of at_work(), if
     /// it is such a link.
     cost::CacheRates rates(std::uint64_t bytes) const {

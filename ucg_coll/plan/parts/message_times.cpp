@@ -45,7 +45,7 @@ double MessageTimes::not_hidden_ns(double work_ns, std::uint64_t bytes) const {
     return std::max(0.0, work_ns - idle_ns);
 }
 
-double MessageWork::message_ns(const price::Messages& messages, std::uint64_t bytes,
+double MessageWork::message_ns(const price::DistancePrices& messages, std::uint64_t bytes,
                                Source source) const {
     const double ends_ns = 2 * messages.end_ns();
     if (messages.copied_once(bytes)) {

@@ -33,7 +33,7 @@ class MessageTimes {
         return with(messages_.with_working_set(bytes));
     }
 
-    const price::Messages& messages() const { return messages_; }
+    const price::DistancePrices& messages() const { return messages_; }
     bool has_processor() const { return has_processor_; } ///< Each rank has one of its own.
 
     /// Returns the latency: from the start of sending to the end of receiving.
@@ -54,13 +54,13 @@ class MessageTimes {
     double not_hidden_ns(double work_ns, std::uint64_t bytes) const;
 
   private:
-    MessageTimes with(const price::Messages& messages) const {
+    MessageTimes with(const price::DistancePrices& messages) const {
         MessageTimes times = *this;
         times.messages_ = messages;
         return times;
     }
 
-    price::Messages messages_;
+    price::DistancePrices messages_;
     bool has_processor_;
     std::uint64_t processors_; ///< Of the host with most ranks, at most one for each.
 };
@@ -72,7 +72,8 @@ struct MessageWork {
 
     /// Returns for how long a message keeps the processors of both ends busy. A message that is
     /// copied once also has an RTS and a FIN.
-    double message_ns(const price::Messages& messages, std::uint64_t bytes, Source source) const;
+    double message_ns(const price::DistancePrices& messages, std::uint64_t bytes,
+                      Source source) const;
 };
 
 } // namespace ucg::plan

@@ -72,7 +72,7 @@ bool CooperativeReceiver::leaves_time() {
 }
 
 std::optional<shm::Piece> CooperativeReceiver::claim(shm::RingReceiver& ring) {
-    return ring.cooperative().claim(shm::End::receiver, ring.sequence(), name_of(*message_));
+    return ring.cooperative().claim(shm::CopyEnd::receiver, ring.sequence(), name_of(*message_));
 }
 
 void CooperativeReceiver::end(shm::RingReceiver& ring) {

@@ -94,7 +94,7 @@ class CooperativeReceiver {
     const Message* message_ = nullptr; ///< Null if and only if state_ is closed.
     std::uint64_t claimed_ = 0;        ///< By the sender, in bytes. For `closing`.
     std::uint32_t looks_ = 0;          ///< At a message that the sender might copy. For `open`.
-    shm::Help offered_;                ///< What the sender has offered in its last RTS.
+    shm::CopyOffer offered_;           ///< What the sender has offered in its last RTS.
     State state_ = State::closed;
     bool own_processors_ = false;
     std::uint64_t bytes_min_ = 0;

@@ -146,8 +146,8 @@ bool Outbox::copy_piece(shm::Share share) {
     }
     const Message& message = awaiting_fin_.front();
     shm::CooperativeCopy& cooperative = ring_.cooperative();
-    const auto piece =
-        cooperative.claim(shm::End::sender, ring_.sequence(message.moved), name_of(message), share);
+    const auto piece = cooperative.claim(shm::CopyEnd::sender, ring_.sequence(message.moved),
+                                         name_of(message), share);
     if (!piece) {
         return false;
     }

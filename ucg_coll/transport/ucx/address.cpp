@@ -68,9 +68,9 @@ std::uint64_t namespace_inode(const char* path) {
 
 } // namespace
 
-Place this_place() {
+ProcessPlace this_place() {
     const std::string boot = boot_id();
-    Place place;
+    ProcessPlace place;
     place.network = Hash().bytes(boot).value(namespace_inode("/proc/self/ns/net")).digest();
     place.memory = Hash()
                        .bytes(boot)

@@ -13,11 +13,11 @@
 namespace ucg::transport::ucx {
 
 /// Where a process runs, as far as it decides who can reach whom. Equal values: the same place.
-struct Place {
+struct ProcessPlace {
     std::uint64_t network = 0; ///< Kernel and network namespace: a loopback device is shared.
     std::uint64_t memory = 0;  ///< Kernel, PID and IPC namespaces: memory can be shared.
 
-    bool operator==(const Place&) const = default;
+    bool operator==(const ProcessPlace&) const = default;
 };
 
 /// One interface of the short lane. The addresses are UCT's, opaque.
@@ -33,7 +33,7 @@ struct LaneAddress {
 /// What peers need to know of a process in order to reach it.
 struct ProcessAddress {
     std::uint64_t process = 0; ///< Random and therefore unique; 0 stands for no process.
-    Place place;
+    ProcessPlace place;
     bool only_tcp = false; ///< It reaches other hosts by TCP alone.
     std::string ucp;       ///< The address of its UCP worker, opaque.
     std::vector<LaneAddress> lanes;
@@ -42,7 +42,7 @@ struct ProcessAddress {
 };
 
 /// Returns the place of the calling process.
-Place this_place();
+ProcessPlace this_place();
 
 /// Returns the address in the form in which peers exchange it.
 std::string pack(const ProcessAddress& address);

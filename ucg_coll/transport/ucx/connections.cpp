@@ -120,7 +120,7 @@ bool Connections::put_off(Peer& peer, ucs_status_t status, Clock::time_point beg
 /// Does something wait for a connection to the peer? Otherwise it is not worth the time that a try
 /// may take: those who waited may have been given up.
 bool Connections::is_awaited(const Peer& peer) {
-    const auto has_messages = [](const Link* link) {
+    const auto has_messages = [](const RankLink* link) {
         return !link->posted.empty() || !link->unsent.empty() || !link->held.empty();
     };
     return !peer.unsaid.empty() ||
@@ -209,7 +209,7 @@ unsigned Connections::fail(Peer& peer, const Status& why) {
         peer.failure = why;
     }
     unsigned failed = 0;
-    for (Link* link : peer.links) {
+    for (RankLink* link : peer.links) {
         for (Fifo<Message>* messages : {&link->posted, &link->unsent, &link->held}) {
             while (Message* message = messages->pop()) {
                 link->group.complete(*message, peer.failure);
@@ -332,7 +332,7 @@ void Connections::abandon_closing() {
 }
 
 void Connections::give_up_all(const Peer& peer) {
-    operations_.give_up_if([&](const Link& link) { return &link.peer == &peer; });
+    operations_.give_up_if([&](const RankLink& link) { return &link.peer == &peer; });
 }
 
 /// If the connection to the peer is closed, does UCX let go of all that it holds for the peer, and
@@ -345,7 +345,7 @@ bool Connections::may_drop(const Peer& peer) const {
            !(by_tcp && operations_.sends_to(peer));
 }
 
-bool Connections::drop_holders(const Group& group) {
+bool Connections::drop_holders(const GroupState& group) {
     bool dropped = false;
     operations_.visit_messages([&](const Operation& operation) {
         Peer& peer = operation.link->peer;

@@ -39,8 +39,8 @@ class ConnectionUser {
 
 class Connections final : public LaneHost {
   public:
-    Connections(const Setup& setup, WorkerState& state, Operations& operations, Peers& peers,
-                Lanes& lanes, ConnectionUser& user)
+    Connections(const Setup& setup, WorkerState& state, Operations& operations,
+                PeerProcesses& peers, Lanes& lanes, ConnectionUser& user)
         : setup_(setup), state_(state), operations_(operations), peers_(peers), lanes_(lanes),
           user_(user) {}
     Connections(const Connections&) = delete;
@@ -66,7 +66,7 @@ class Connections final : public LaneHost {
 
     /// Closes the connections of peers that have not let go of the group's messages, so that UCX
     /// gives back what it held for them. Returns whether there are such peers.
-    bool drop_holders(const Group& group);
+    bool drop_holders(const GroupState& group);
 
     /// The peer has told that it could not connect at first. If this process had connected by then,
     /// UCX there could not answer, and what waits here for the answer would wait for ever, unsent.
@@ -125,7 +125,7 @@ class Connections final : public LaneHost {
     const Setup& setup_;
     WorkerState& state_;
     Operations& operations_;
-    Peers& peers_;
+    PeerProcesses& peers_;
     Lanes& lanes_;
     ConnectionUser& user_;
     std::unordered_map<ucp_ep_h, Peer*> owners_;

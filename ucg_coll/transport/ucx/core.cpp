@@ -19,10 +19,10 @@ constexpr unsigned kUcpBusyTurns = 256;
 constexpr unsigned kUcpQuietPeriod = 4;
 
 /// Ends the messages that wait in these lists of the group's links.
-void end_waiting(Group& group, std::initializer_list<Fifo<Message> Link::*> lists,
+void end_waiting(GroupState& group, std::initializer_list<Fifo<Message> RankLink::*> lists,
                  const Status& why) {
-    for (const std::unique_ptr<Link>& link : group.links) {
-        for (Fifo<Message> Link::*list : lists) {
+    for (const std::unique_ptr<RankLink>& link : group.links) {
+        for (Fifo<Message> RankLink::*list : lists) {
             while (Message* message = (*link.*list).pop()) {
                 group.complete(*message, why);
             }
@@ -45,7 +45,7 @@ void keep_for_ever(UcpContext context) {
 
 } // namespace
 
-Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
+Result<std::unique_ptr<UcxCore>> UcxCore::create(const UcxOptions& options) {
     static_cast<void>(memory_ran_out());
     Result<Ucp> ucp = open_ucp(options);
     if (!ucp) {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
     if (!process) {
         return process.status();
     }
-    std::unique_ptr<Core> core(new Core(options, std::move(*ucp), *process | 1));
+    std::unique_ptr<UcxCore> core(new UcxCore(options, std::move(*ucp), *process | 1));
     const Status status = core->open();
     if (!status.ok()) {
         return status;
@@ -64,7 +64,7 @@ Result<std::unique_ptr<Core>> Core::create(const UcxOptions& options) {
     return core;
 }
 
-Setup Core::setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process) {
+Setup UcxCore::setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process) {
     Setup setup;
     setup.options = options;
     setup.worker = ucp.worker.get();
@@ -76,7 +76,7 @@ Setup Core::setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t pr
     return setup;
 }
 
-Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
+UcxCore::UcxCore(const UcxOptions& options, Ucp ucp, std::uint64_t process)
     : mutex_(options.threads), ucp_(std::move(ucp)), setup_(setup_of(options, ucp_, process)),
       messages_(setup_, state_, operations_, early_, connections_, groups_, long_messages_),
       operations_(state_, messages_), early_(setup_.worker),
@@ -85,14 +85,14 @@ Core::Core(const UcxOptions& options, Ucp ucp, std::uint64_t process)
       parting_(setup_, state_, operations_, peers_, lanes_, connections_), groups_(early_),
       long_messages_(setup_, state_, operations_, early_, connections_) {}
 
-Status Core::open() {
+Status UcxCore::open() {
     for (const unsigned id : {kUcpData, kUcpControl}) {
         ucp_am_handler_param_t parameters{};
         parameters.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                                 UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
         parameters.id = id;
         parameters.flags = UCP_AM_FLAG_WHOLE_MSG;
-        parameters.cb = id == kUcpData ? Messages::on_data : on_control;
+        parameters.cb = id == kUcpData ? UcxMessages::on_data : on_control;
         parameters.arg = id == kUcpData ? static_cast<void*>(&messages_) : this;
         const ucs_status_t status = ucp_worker_set_am_recv_handler(setup_.worker, &parameters);
         if (status != UCS_OK) {
@@ -106,7 +106,7 @@ Status Core::open() {
     return {};
 }
 
-Core::~Core() {
+UcxCore::~UcxCore() {
     UCG_ASSERT(groups_.empty());
     while (!close_progress()) {
         std::this_thread::yield(); // The peers may need this processor to answer.
@@ -123,7 +123,7 @@ Core::~Core() {
 /// Is UCP to be polled in this call of progress()? To poll it costs as much as the whole short
 /// path. While only the short lane has work, UCP is polled in one of kUcpQuietPeriod calls; once it
 /// has moved something it is polled in every call for a while.
-bool Core::ucp_is_due(unsigned by_lane) {
+bool UcxCore::ucp_is_due(unsigned by_lane) {
     if (!lanes_.in_use() || !state_.running()) {
         return true;
     }
@@ -135,7 +135,7 @@ bool Core::ucp_is_due(unsigned by_lane) {
     return turn_ % kUcpQuietPeriod == 0;
 }
 
-unsigned Core::progress() {
+unsigned UcxCore::progress() {
     if (in_progress_) {
         return 0;
     }
@@ -143,7 +143,7 @@ unsigned Core::progress() {
     unsigned by_lane = lanes_.progress();
     // After notices: who says good-bye has put its lines before.
     by_lane += lanes_.take_lines(
-        [this](const Line& line) { lane_data(line.envelope, line.data.data(), line.bytes); });
+        [this](const RingLine& line) { lane_data(line.envelope, line.data.data(), line.bytes); });
     const unsigned by_ucp = ucp_is_due(by_lane) ? ucp_worker_progress(setup_.worker) : 0;
     if (by_ucp > 0 || operations_.active() > 0) {
         ucp_busy_turns_ = kUcpBusyTurns;
@@ -153,17 +153,17 @@ unsigned Core::progress() {
     return by_lane + by_ucp;
 }
 
-void Core::begin_close() {
+void UcxCore::begin_close() {
     parting_.begin();
 }
 
-bool Core::close_progress() {
+bool UcxCore::close_progress() {
     parting_.begin();
     progress();
     return parting_.advance();
 }
 
-void Core::run_deferred() {
+void UcxCore::run_deferred() {
     state_.attempt([this] { work_off(); });
     if (state_.take_loss()) {
         fail_all();
@@ -172,13 +172,13 @@ void Core::run_deferred() {
 
 /// Fails all peers, and takes no more groups from then on: whose message was lost, or which news of
 /// whom, cannot always be told, and a message may be for a group that is yet to come.
-void Core::fail_all() {
+void UcxCore::fail_all() {
     if (state_.broken().ok()) {
         state_.break_down(memory_ran_out());
         static_cast<void>(
             suffices([] { log(LogLevel::error, "ucx: {}", memory_ran_out().message()); }));
     }
-    groups_.visit([this](Group& group) {
+    groups_.visit([this](GroupState& group) {
         group.status = group.status.ok() ? state_.broken() : group.status;
         discard_early(group);
     });
@@ -188,7 +188,7 @@ void Core::fail_all() {
 
 /// Does the work that callbacks have left. What is taken out of a list is done, or known to be
 /// lost, before anything is thrown.
-void Core::work_off() {
+void UcxCore::work_off() {
     if (messages_.are_pulls_due()) {
         messages_.pull_due();
     }
@@ -217,7 +217,7 @@ void Core::work_off() {
     }
 }
 
-std::string Core::describe() const {
+std::string UcxCore::describe() const {
     std::string out = "UCX resources:";
     for (const UcpInventory::Resource& resource : ucp_.inventory.resources) {
         out += fmt::format(" {}/{}", resource.transport, resource.device);
@@ -237,7 +237,7 @@ std::string Core::describe() const {
     return out;
 }
 
-bool Core::add_known(Group& group, Rank rank, std::uint64_t process) {
+bool UcxCore::add_known(GroupState& group, Rank rank, std::uint64_t process) {
     Peer* const peer = peers_.find_introduced(process);
     if (peer == nullptr) {
         return false;
@@ -246,7 +246,7 @@ bool Core::add_known(Group& group, Rank rank, std::uint64_t process) {
     return true;
 }
 
-Status Core::add(Group& group, Rank rank, std::string_view address) {
+Status UcxCore::add(GroupState& group, Rank rank, std::string_view address) {
     Result<ProcessAddress> unpacked = unpack(address);
     if (!unpacked) {
         return unpacked.status();
@@ -257,14 +257,14 @@ Status Core::add(Group& group, Rank rank, std::string_view address) {
     return {};
 }
 
-void Core::add(Group& group, Rank rank, Peer& peer) {
+void UcxCore::add(GroupState& group, Rank rank, Peer& peer) {
     Member& member = group.members[static_cast<std::size_t>(rank)];
     UCG_ASSERT(member.peer() == nullptr && rank != group.self);
     member.set(peer);
     ++peer.groups;
 }
 
-Status Core::attach(Group& group) {
+Status UcxCore::attach(GroupState& group) {
     if (!state_.broken().ok()) {
         return state_.broken();
     }
@@ -277,13 +277,13 @@ Status Core::attach(Group& group) {
 }
 
 /// Releases what has come for receives that will not be posted.
-void Core::discard_early(const Group& group) {
-    for (const std::unique_ptr<Link>& link : group.links) {
+void UcxCore::discard_early(const GroupState& group) {
+    for (const std::unique_ptr<RankLink>& link : group.links) {
         early_.discard(link->early);
     }
 }
 
-void Core::release_peers(Group& group) {
+void UcxCore::release_peers(GroupState& group) {
     for (const Member& member : group.members) {
         if (Peer* const peer = member.peer()) {
             --peer->groups;
@@ -295,7 +295,7 @@ void Core::release_peers(Group& group) {
 }
 
 /// Waits, in bounded time, until UCX holds no message of the group. Returns whether it holds none.
-bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
+bool UcxCore::let_go(const GroupState& group, std::unique_lock<OptionalMutex>& lock) {
     const Clock::time_point deadline = Clock::now() + setup_.options.close_timeout;
     progress(); // Afterwards no list of deferred work names the group.
     while (group.in_flight > 0 && Clock::now() < deadline) {
@@ -307,27 +307,27 @@ bool Core::let_go(const Group& group, std::unique_lock<OptionalMutex>& lock) {
     return group.in_flight == 0;
 }
 
-void Core::give_up(const Group& group, const char* what) {
+void UcxCore::give_up(const GroupState& group, const char* what) {
     static_cast<void>(suffices([&] {
         log(LogLevel::warn,
             "ucx: group {} {} with {} messages that UCX still holds; their buffers must outlive "
             "the worker",
             group.id, what, group.in_flight);
     }));
-    operations_.give_up_if([&](const Link& link) { return &link.group == &group; });
+    operations_.give_up_if([&](const RankLink& link) { return &link.group == &group; });
 }
 
 /// Throws nothing: it is called by a destructor, also when memory has run out.
-void Core::detach(Group& group) {
+void UcxCore::detach(GroupState& group) {
     std::unique_lock lock(mutex_);
     const Status ended = described([] { return Status(Code::io_error, "the group has ended"); });
-    end_waiting(group, {&Link::posted}, ended);
+    end_waiting(group, {&RankLink::posted}, ended);
     if (!let_go(group, lock)) {
         give_up(group, "ends");
     }
-    end_waiting(group, {&Link::unsent, &Link::held}, ended);
+    end_waiting(group, {&RankLink::unsent, &RankLink::held}, ended);
     discard_early(group);
-    for (const std::unique_ptr<Link>& link : group.links) {
+    for (const std::unique_ptr<RankLink>& link : group.links) {
         std::erase(link->peer.links, link.get());
     }
     groups_.remove(group);
@@ -343,7 +343,7 @@ void Core::detach(Group& group) {
 /// peer has under way ends soon, unless the peer is busy elsewhere. Rendezvous that wait here for
 /// their receives are released, and requests to send declined, so that the messages of their
 /// senders end; so are those that come later. Throws nothing: it is called when memory has run out.
-void Core::abandon(Group& group) {
+void UcxCore::abandon(GroupState& group) {
     std::unique_lock lock(mutex_);
     if (group.abandoned) {
         return;
@@ -355,7 +355,7 @@ void Core::abandon(Group& group) {
         });
     }
     group.abandoned = true;
-    end_waiting(group, {&Link::posted, &Link::unsent, &Link::held}, group.status);
+    end_waiting(group, {&RankLink::posted, &RankLink::unsent, &RankLink::held}, group.status);
     state_.attempt([&] {
         groups_.note_abandoned(group);
         long_messages_.decline_early(group);
@@ -372,7 +372,7 @@ void Core::abandon(Group& group) {
 
 /// To be called once a process has become a peer. What came from it before goes back to where
 /// arrivals wait.
-void Core::meet(const Peer& peer) {
+void UcxCore::meet(const Peer& peer) {
     const std::uint64_t process = peer.address.process;
     if (const Stranger* stranger = lanes_.find_stranger(process)) {
         if (stranger->greeting) {
@@ -385,14 +385,14 @@ void Core::meet(const Peer& peer) {
     }
 }
 
-void Core::forget_if_unused(Peer& peer) {
+void UcxCore::forget_if_unused(Peer& peer) {
     if (peer.groups == 0 && !peer.connected) {
         forget(peer);
     }
 }
 
 /// Destroys the peer. REQUIRES: no group has it, and it is not held.
-void Core::forget(Peer& peer) {
+void UcxCore::forget(Peer& peer) {
     connections_.forget(peer);
     long_messages_.forget(peer);
     lanes_.forget(peer);
@@ -402,7 +402,7 @@ void Core::forget(Peer& peer) {
 /// Forgets the peers that have left and that nothing names any more, but for their ids: a program
 /// may start and end other processes as long as it runs. Where UCX does not tell that a connection
 /// is gone, which is so where it shares memory, the endpoint stays, and with it the peer.
-void Core::forget_departed() {
+void UcxCore::forget_departed() {
     groups_.forget_abandoned([](Peer& peer) {
         peer.groups -= peer.left ? 1 : 0;
         return peer.left;
@@ -415,10 +415,10 @@ void Core::forget_departed() {
     });
 }
 
-ucs_status_t Core::on_control(void* argument, const void* header, std::size_t header_bytes,
-                              void* data, std::size_t bytes,
-                              const ucp_am_recv_param_t* /*parameters*/) {
-    Core& core = *static_cast<Core*>(argument);
+ucs_status_t UcxCore::on_control(void* argument, const void* header, std::size_t header_bytes,
+                                 void* data, std::size_t bytes,
+                                 const ucp_am_recv_param_t* /*parameters*/) {
+    UcxCore& core = *static_cast<UcxCore*>(argument);
     if (header_bytes == sizeof(ControlHeader)) {
         core.state_.attempt([&] {
             ControlArrival arrival;
@@ -430,7 +430,7 @@ ucs_status_t Core::on_control(void* argument, const void* header, std::size_t he
     return UCS_OK;
 }
 
-void Core::handle_control(const ControlHeader& header, const std::string& payload) {
+void UcxCore::handle_control(const ControlHeader& header, const std::string& payload) {
     if (header.target != setup_.self.process) {
         return;
     }
@@ -465,7 +465,7 @@ void Core::handle_control(const ControlHeader& header, const std::string& payloa
 }
 
 /// Handles what the callbacks have left, in the order that keeps good-byes behind data.
-void Core::handle_arrivals() {
+void UcxCore::handle_arrivals() {
     if (connections_.have_errors()) {
         connections_.handle_errors();
     }
@@ -484,11 +484,11 @@ void Core::handle_arrivals() {
     }
 }
 
-void Core::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
+void UcxCore::lane_data(const Envelope& envelope, const void* data, std::size_t bytes) {
     state_.attempt([&] { messages_.arrive(envelope, data, bytes); });
 }
 
-void Core::lane_notice(const LaneNotice& notice) {
+void UcxCore::lane_notice(const LaneNotice& notice) {
     if (notice.target != setup_.self.process) {
         return;
     }
@@ -499,7 +499,7 @@ void Core::lane_notice(const LaneNotice& notice) {
     }
 }
 
-void Core::lane_error(uct_ep_h endpoint, ucs_status_t status) {
+void UcxCore::lane_error(uct_ep_h endpoint, ucs_status_t status) {
     lanes_.note_error(endpoint, status);
 }
 

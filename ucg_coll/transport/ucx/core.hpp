@@ -1,18 +1,18 @@
 // The inside of UcxWorker: owns the UCP worker and all parts of it, connects these, and has the
 // order in which they do their work.
 //
-//   Messages        which way a message goes, and which receive an arrival belongs to
+//   UcxMessages     which way a message goes, and which receive an arrival belongs to
 //   LongMessages    rendezvous that the receiver begins
 //   GroupTable      the groups, and what has come for groups that are not there
 //   Parting         good-byes
 //   Connections     connections by UCP
 //   Lanes           the short lane to each peer, and ShortLane, which uses UCT
-//   Peers           the processes that this one has to do with
+//   PeerProcesses   the processes that this one has to do with
 //   Operations      what UCP has in progress
-//   EarlyArrivals   what came before its receive was posted
+//   UcxEarlyPool    what came before its receive was posted
 //
 // Each calls only those below it. Three interfaces lead upwards: OperationEnd and ConnectionUser to
-// Messages, LaneHost to Connections. All know the Setup, which is constant, or the WorkerState.
+// UcxMessages, LaneHost to Connections. All know the Setup, which is constant, or the WorkerState.
 //
 // UCX's callbacks run inside ucp_worker_progress() and uct_worker_progress(). They change states
 // and append to lists of what is due, of which each part has its own; they never call UCX.
@@ -49,11 +49,11 @@
 
 namespace ucg::transport::ucx {
 
-class Core final : private LaneSink {
+class UcxCore final : private LaneSink {
   public:
-    static Result<std::unique_ptr<Core>> create(const UcxOptions& options);
+    static Result<std::unique_ptr<UcxCore>> create(const UcxOptions& options);
     /// Closes what is still open, in bounded time. REQUIRES: all groups are detached.
-    ~Core();
+    ~UcxCore();
 
     std::string_view address() const { return packed_address_; }
     std::uint64_t process() const { return setup_.self.process; }
@@ -66,16 +66,16 @@ class Core final : private LaneSink {
     std::string describe() const;
 
     // Groups.
-    bool add_known(Group& group, Rank rank, std::uint64_t process);
-    Status add(Group& group, Rank rank, std::string_view address);
-    void release_peers(Group& group);
-    Status attach(Group& group);
-    void detach(Group& group);  ///< Takes the mutex.
-    void abandon(Group& group); ///< Takes the mutex.
+    bool add_known(GroupState& group, Rank rank, std::uint64_t process);
+    Status add(GroupState& group, Rank rank, std::string_view address);
+    void release_peers(GroupState& group);
+    Status attach(GroupState& group);
+    void detach(GroupState& group);  ///< Takes the mutex.
+    void abandon(GroupState& group); ///< Takes the mutex.
 
-    // Messages.
-    void send(Group& group, Message& message) { messages_.send(group, message); }
-    void receive(Group& group, Message& message) { messages_.receive(group, message); }
+    // UcxMessages.
+    void send(GroupState& group, Message& message) { messages_.send(group, message); }
+    void receive(GroupState& group, Message& message) { messages_.receive(group, message); }
     /// Does the work that callbacks left to be done. To be called after a batch of send() and
     /// receive().
     void run_deferred();
@@ -83,7 +83,7 @@ class Core final : private LaneSink {
   private:
     using Clock = std::chrono::steady_clock;
 
-    Core(const UcxOptions& options, Ucp ucp, std::uint64_t process);
+    UcxCore(const UcxOptions& options, Ucp ucp, std::uint64_t process);
     static Setup setup_of(const UcxOptions& options, const Ucp& ucp, std::uint64_t process);
     Status open();
     bool ucp_is_due(unsigned by_lane);
@@ -91,12 +91,12 @@ class Core final : private LaneSink {
     void fail_all();
 
     // Groups.
-    static void add(Group& group, Rank rank, Peer& peer);
-    void discard_early(const Group& group);
-    bool let_go(const Group& group, std::unique_lock<OptionalMutex>& lock);
-    void give_up(const Group& group, const char* what);
+    static void add(GroupState& group, Rank rank, Peer& peer);
+    void discard_early(const GroupState& group);
+    bool let_go(const GroupState& group, std::unique_lock<OptionalMutex>& lock);
+    void give_up(const GroupState& group, const char* what);
 
-    // Peers and what comes from them.
+    // PeerProcesses and what comes from them.
     void meet(const Peer& peer);
     void forget_if_unused(Peer& peer);
     void forget(Peer& peer);
@@ -119,10 +119,10 @@ class Core final : private LaneSink {
     Ucp ucp_;
     const Setup setup_;
     WorkerState state_;
-    Messages messages_; ///< Made before those that refer to it by an interface.
+    UcxMessages messages_; ///< Made before those that refer to it by an interface.
     Operations operations_;
-    EarlyArrivals early_;
-    Peers peers_;
+    UcxEarlyPool early_;
+    PeerProcesses peers_;
     Connections connections_;
     Lanes lanes_;
     Parting parting_;

@@ -10,9 +10,9 @@
 namespace ucg::transport::ucx {
 
 /// An EarlyPool that gives the handles of rendezvous back to UCP.
-class EarlyArrivals : public EarlyPool {
+class UcxEarlyPool : public EarlyPool {
   public:
-    explicit EarlyArrivals(ucp_worker_h worker) : worker_(worker) {}
+    explicit UcxEarlyPool(ucp_worker_h worker) : worker_(worker) {}
 
     /// Releases early arrivals that nobody will receive. Calls UCX.
     void discard(Fifo<Early>& early) {

@@ -5,7 +5,7 @@
 
 namespace ucg::transport::ucx {
 
-Envelope envelope_of(const Link& link, const Message& message) {
+Envelope envelope_of(const RankLink& link, const Message& message) {
     Envelope envelope;
     envelope.group = link.group_there;
     envelope.source = link.group.self;
@@ -16,7 +16,7 @@ Envelope envelope_of(const Link& link, const Message& message) {
     return envelope;
 }
 
-Status length_mismatch(const Link& link, const Message& message, std::uint64_t bytes) {
+Status length_mismatch(const RankLink& link, const Message& message, std::uint64_t bytes) {
     return described([&] {
         const bool sends = message.direction == Direction::send;
         Status status =
@@ -31,7 +31,7 @@ Status length_mismatch(const Link& link, const Message& message, std::uint64_t b
     });
 }
 
-Status plan_mismatch(const Link& link, std::uint32_t sequence) {
+Status plan_mismatch(const RankLink& link, std::uint32_t sequence) {
     return described([&] {
         Status status = failure(
             Code::disagreement,
@@ -44,14 +44,14 @@ Status plan_mismatch(const Link& link, std::uint32_t sequence) {
     });
 }
 
-Status transfer_failed(const Link& link, std::string_view what, ucs_status_t status) {
+Status transfer_failed(const RankLink& link, std::string_view what, ucs_status_t status) {
     return described([&] {
         return ucx_failure(status,
                            fmt::format("{} rank {} of group {}", what, link.rank, link.group.id));
     });
 }
 
-void end_contradicted(Link& from, const Envelope& envelope) {
+void end_contradicted(RankLink& from, const Envelope& envelope) {
     if (const Message* contradicted = from.posted.contradicting(key_of(envelope))) {
         Message* message = from.posted.take(key_of(*contradicted));
         from.group.complete(*message, plan_mismatch(from, envelope.sequence));

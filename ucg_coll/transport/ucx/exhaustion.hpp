@@ -9,7 +9,7 @@
 namespace ucg::transport::ucx {
 
 /// The status of everything that fails because memory ran out. The first call makes it, in
-/// Core::create(), before it is needed.
+/// UcxCore::create(), before it is needed.
 inline const Status& memory_ran_out() {
     static const Status status(Code::out_of_memory,
                                "memory ran out while messages came or went; what was on the way "

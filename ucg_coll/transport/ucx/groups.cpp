@@ -9,21 +9,21 @@
 
 namespace ucg::transport::ucx {
 
-Link& link_to(Group& group, Rank rank) {
+RankLink& link_to(GroupState& group, Rank rank) {
     Member& member = group.members[static_cast<std::size_t>(rank)];
-    if (Link* const used = member.link()) {
+    if (RankLink* const used = member.link()) {
         return *used;
     }
     Peer* const peer = member.peer();
     UCG_ASSERT(peer != nullptr);
-    group.links.push_back(std::make_unique<Link>(group, rank, group.ids[rank], *peer));
-    Link& made = *group.links.back();
+    group.links.push_back(std::make_unique<RankLink>(group, rank, group.ids[rank], *peer));
+    RankLink& made = *group.links.back();
     peer->links.push_back(&made);
     member.set(made);
     return made;
 }
 
-Link* receiver_of(Group& group, const Envelope& envelope) {
+RankLink* receiver_of(GroupState& group, const Envelope& envelope) {
     if (group.abandoned) {
         return nullptr;
     }
@@ -36,13 +36,13 @@ Link* receiver_of(Group& group, const Envelope& envelope) {
     return &link_to(group, envelope.source);
 }
 
-void GroupTable::add(Group& group) {
+void GroupTable::add(GroupState& group) {
     groups_.emplace(group.id, &group);
     last_ = &group;
     adopt_orphans(group);
 }
 
-void GroupTable::remove(const Group& group) {
+void GroupTable::remove(const GroupState& group) {
     if (const auto found = groups_.find(group.id);
         found != groups_.end() && found->second == &group) {
         groups_.erase(found);
@@ -50,20 +50,20 @@ void GroupTable::remove(const Group& group) {
     last_ = nullptr;
 }
 
-Group* GroupTable::look_up(std::uint32_t id) {
+GroupState* GroupTable::look_up(std::uint32_t id) {
     const auto found = groups_.find(id);
     last_ = found == groups_.end() ? nullptr : found->second;
     return last_;
 }
 
-void GroupTable::adopt_orphans(Group& group) {
+void GroupTable::adopt_orphans(GroupState& group) {
     const auto found = orphans_.find(group.id);
     if (found == orphans_.end()) {
         return;
     }
     Fifo<Early> refused;
     while (Early* early = found->second.pop()) {
-        if (Link* from = receiver_of(group, early->envelope)) {
+        if (RankLink* from = receiver_of(group, early->envelope)) {
             from->acknowledge(early->envelope.released);
             adopt(*from, *early);
         } else {
@@ -74,7 +74,7 @@ void GroupTable::adopt_orphans(Group& group) {
     early_.discard(refused);
 }
 
-void GroupTable::adopt(Link& from, Early& early) {
+void GroupTable::adopt(RankLink& from, Early& early) {
     if (early.envelope.kind != Kind::ready_to_receive) {
         from.early.push(early);
         return;
@@ -92,9 +92,9 @@ void GroupTable::discard_orphans() {
     orphans_.clear();
 }
 
-void GroupTable::keep_peers(Group& group) {
+void GroupTable::keep_peers(GroupState& group) {
     if (const auto found = abandoned_.find(group.id); found != abandoned_.end()) {
-        for (const std::unique_ptr<Link>& link : group.links) { // They end with the group.
+        for (const std::unique_ptr<RankLink>& link : group.links) { // They end with the group.
             group.members[static_cast<std::size_t>(link->rank)].set(link->peer);
         }
         found->second.self = group.self;
@@ -103,7 +103,7 @@ void GroupTable::keep_peers(Group& group) {
     }
 }
 
-const Group* GroupTable::find_abandoned(std::uint32_t id) const {
+const GroupState* GroupTable::find_abandoned(std::uint32_t id) const {
     const auto found = abandoned_.find(id);
     return found == abandoned_.end() ? nullptr : &found->second;
 }

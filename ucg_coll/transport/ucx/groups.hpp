@@ -7,8 +7,8 @@
 // Invariants: an id is that of a group, or of arrivals that wait, or of neither, never of both. An
 // arrival for a group that was abandoned and has ended does not wait.
 //
-// Called by Core, which makes and ends groups, and by whoever takes arrivals. What takes arrivals
-// may be called within UCX's callbacks: add() and discard_orphans() may not.
+// Called by UcxCore, which makes and ends groups, and by whoever takes arrivals. What takes
+// arrivals may be called within UCX's callbacks: add() and discard_orphans() may not.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@
 namespace ucg::transport::ucx {
 
 /// Returns the group's link to the rank, which it makes at first use.
-Link& link_to(Group& group, Rank rank);
+RankLink& link_to(GroupState& group, Rank rank);
 
 /// Returns the link of the rank that sent the envelope. Null when the group takes nothing any more,
 /// or when the envelope fits no link of it; that is a peer's mistake, not ours.
-Link* receiver_of(Group& group, const Envelope& envelope);
+RankLink* receiver_of(GroupState& group, const Envelope& envelope);
 
 class GroupTable {
   public:
-    explicit GroupTable(EarlyArrivals& early) : early_(early) {}
+    explicit GroupTable(UcxEarlyPool& early) : early_(early) {}
     GroupTable(const GroupTable&) = delete;
     GroupTable& operator=(const GroupTable&) = delete;
 
@@ -39,12 +39,12 @@ class GroupTable {
     bool contains(std::uint32_t id) const { return groups_.contains(id); }
 
     /// Adds a group, and gives it what has come for it. REQUIRES: contains() does not have its id.
-    void add(Group& group);
+    void add(GroupState& group);
     /// Removes a group, if it was added.
-    void remove(const Group& group);
+    void remove(const GroupState& group);
 
     /// Returns null if there is no such group.
-    Group* find(std::uint32_t id) {
+    GroupState* find(std::uint32_t id) {
         return last_ != nullptr && last_->id == id ? last_ : look_up(id);
     }
 
@@ -61,10 +61,10 @@ class GroupTable {
     void discard_orphans();
 
     /// Notes that the group was abandoned: once it has ended, nothing waits for it.
-    void note_abandoned(const Group& group) { abandoned_.try_emplace(group.id); }
+    void note_abandoned(const GroupState& group) { abandoned_.try_emplace(group.id); }
     /// To be called when such a group ends: what comes for it is answered for as long as there may
     /// be peers that have not heard of its end.
-    void keep_peers(Group& group);
+    void keep_peers(GroupState& group);
     /// Calls `has_left` with each peer of groups that were abandoned and have ended. They forget
     /// those for which it is true, and are forgotten when they have no others: nothing comes then.
     template <typename HasLeft>
@@ -85,18 +85,18 @@ class GroupTable {
     }
     /// Returns what is left of a group that was abandoned and has ended: its `self`, `ids` and
     /// `members`. Null if there is no such group. REQUIRES: find() does not have the id.
-    const Group* find_abandoned(std::uint32_t id) const;
+    const GroupState* find_abandoned(std::uint32_t id) const;
 
   private:
-    Group* look_up(std::uint32_t id);
-    void adopt_orphans(Group& group);
-    void adopt(Link& from, Early& early);
+    GroupState* look_up(std::uint32_t id);
+    void adopt_orphans(GroupState& group);
+    void adopt(RankLink& from, Early& early);
 
-    EarlyArrivals& early_;
-    std::unordered_map<std::uint32_t, Group*> groups_; ///< By id, as the next two maps.
-    Group* last_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
+    UcxEarlyPool& early_;
+    std::unordered_map<std::uint32_t, GroupState*> groups_; ///< By id, as the next two maps.
+    GroupState* last_ = nullptr; ///< That of the last arrival: the next is likely to be for it.
     std::unordered_map<std::uint32_t, Fifo<Early>> orphans_;
-    std::unordered_map<std::uint32_t, Group> abandoned_;
+    std::unordered_map<std::uint32_t, GroupState> abandoned_;
 };
 
 } // namespace ucg::transport::ucx

@@ -17,12 +17,12 @@
 // next route is tried.
 //
 // Lanes owns the interfaces of the short lane, and of each peer the lane and the ring that the peer
-// may write. Sending on an open lane needs none of this: see Messages.
+// may write. Sending on an open lane needs none of this: see UcxMessages.
 //
 // Invariants: a peer has a ring if and only if it is in `line_peers_`. No error of an endpoint that
 // was given up is in `errors_`: the next endpoint may have the same address.
 //
-// Called by Core, which polls and hands on what has arrived, and by whoever makes and ends
+// Called by UcxCore, which polls and hands on what has arrived, and by whoever makes and ends
 // connections. note_error() and acknowledge() may be called within UCX's callbacks, all others not.
 #pragma once
 
@@ -63,7 +63,7 @@ struct Stranger {
 
 class Lanes {
   public:
-    Lanes(const Setup& setup, WorkerState& state, Peers& peers, LaneHost& host)
+    Lanes(const Setup& setup, WorkerState& state, PeerProcesses& peers, LaneHost& host)
         : setup_(setup), state_(state), peers_(peers), host_(host) {}
     Lanes(const Lanes&) = delete;
     Lanes& operator=(const Lanes&) = delete;
@@ -135,7 +135,7 @@ class Lanes {
 
     const Setup& setup_;
     WorkerState& state_;
-    Peers& peers_;
+    PeerProcesses& peers_;
     LaneHost& host_;
     std::unique_ptr<ShortLane> short_lane_; ///< Null when switched off or without interfaces.
     std::vector<InterfaceInfo> interfaces_;
@@ -160,7 +160,7 @@ template <typename Take>
 unsigned Lanes::take_lines_of(Peer& peer, Take take) {
     unsigned count = 0;
     for (; count < kLinesPerRing; ++count) {
-        const std::optional<Line> line = peer.lines_in->take();
+        const std::optional<RingLine> line = peer.lines_in->take();
         if (!line) {
             break;
         }

@@ -4,18 +4,18 @@
 #include <utility>
 
 using ucg::Result;
-using ucg::transport::Network;
+using ucg::transport::ProcessNetwork;
 using ucg::transport::ucx::UcxOptions;
 using ucg::transport::ucx::UcxWorker;
 
 extern "C" __attribute__((visibility("default"))) void
 ucg_ucx_open(const UcxOptions& options, ucg::LogLevel level, ucg::LogHandler log,
-             Result<std::unique_ptr<Network>>& network) {
+             Result<std::unique_ptr<ProcessNetwork>>& network) {
     ucg::set_log_level(level);
     ucg::set_log_sink({log, nullptr});
     Result<std::unique_ptr<UcxWorker>> worker = UcxWorker::create(options);
     if (worker.ok()) {
-        network = std::unique_ptr<Network>(std::move(*worker));
+        network = std::unique_ptr<ProcessNetwork>(std::move(*worker));
     } else {
         network = worker.status();
     }

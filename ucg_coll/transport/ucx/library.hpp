@@ -16,6 +16,6 @@ inline constexpr const char* kOpen = "ucg_ucx_open";
 /// Starts UCX, by UcxWorker::create(), and stores the result in `network`. The library has a log
 /// level and a log handler of its own, which this sets to `level` and `log`.
 using Open = void(const UcxOptions& options, LogLevel level, LogHandler log,
-                  Result<std::unique_ptr<Network>>& network);
+                  Result<std::unique_ptr<ProcessNetwork>>& network);
 
 } // namespace ucg::transport::ucx

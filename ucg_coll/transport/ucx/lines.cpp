@@ -7,7 +7,7 @@ namespace ucg::transport::ucx {
 
 namespace {
 
-constexpr std::size_t kWords = sizeof(Line) / sizeof(std::uint64_t);
+constexpr std::size_t kWords = sizeof(RingLine) / sizeof(std::uint64_t);
 using Words = std::array<std::uint64_t, kWords>;
 
 /// All are odd, so that a difference in one word always shows. A difference in several words shows
@@ -26,12 +26,12 @@ std::uint64_t check_of(const Words& words, std::uint32_t number) {
 
 } // namespace
 
-std::uint64_t check_of(const Line& line, std::uint32_t number) {
+std::uint64_t check_of(const RingLine& line, std::uint32_t number) {
     return check_of(std::bit_cast<Words>(line), number);
 }
 
 /// The words may come in any order, so each needs only to be read as a whole.
-std::optional<Line> LineReader::take() {
+std::optional<RingLine> LineReader::take() {
     const std::size_t place = taken_ % kLinesPerRing;
     auto* source = reinterpret_cast<std::uint64_t*>(&ring_[place]);
     Words words;
@@ -47,7 +47,7 @@ std::optional<Line> LineReader::take() {
     }
     seen_[place] = words[0];
     ++taken_;
-    return std::bit_cast<Line>(words);
+    return std::bit_cast<RingLine>(words);
 }
 
 } // namespace ucg::transport::ucx

@@ -23,17 +23,17 @@ inline constexpr std::size_t kLineDataBytes = 24;
 inline constexpr std::uint32_t kLinesPerRing = 16;
 
 /// One message in a ring.
-struct alignas(64) Line {
+struct alignas(64) RingLine {
     std::uint64_t check = 0; ///< check_of() of this line.
     std::uint32_t bytes = 0; ///< Bytes of `data` that are in use.
     std::uint32_t taken = 0; ///< Lines that the sender has taken from its receiver's, modulo 2^32.
     Envelope envelope;
     std::array<std::byte, kLineDataBytes> data{};
 };
-static_assert(sizeof(Line) == 64 && std::is_trivially_copyable_v<Line>);
+static_assert(sizeof(RingLine) == 64 && std::is_trivially_copyable_v<RingLine>);
 
 /// Returns the first word that a complete line has as the number-th of its ring.
-std::uint64_t check_of(const Line& line, std::uint32_t number);
+std::uint64_t check_of(const RingLine& line, std::uint32_t number);
 
 /// The sender's side of a ring. Numbers count modulo 2^32.
 class LineWriter {
@@ -41,10 +41,10 @@ class LineWriter {
     bool has_room() const { return sent_ - acknowledged_ < kLinesPerRing; }
 
     /// Where the next line belongs, in bytes from the ring's beginning.
-    std::size_t offset() const { return sent_ % kLinesPerRing * sizeof(Line); }
+    std::size_t offset() const { return sent_ % kLinesPerRing * sizeof(RingLine); }
 
     /// Completes the next line. It counts as sent when advance() is called.
-    void seal(Line& line) const { line.check = check_of(line, sent_); }
+    void seal(RingLine& line) const { line.check = check_of(line, sent_); }
     void advance() { ++sent_; }
 
     /// Notes how many lines the receiver has taken. A count that comes late, or cannot be, changes
@@ -65,7 +65,7 @@ class LineWriter {
 /// The receiver's side of a ring: it looks at memory that the sender may be writing.
 class LineReader {
   public:
-    explicit LineReader(std::span<Line, kLinesPerRing> ring) : ring_(ring) {}
+    explicit LineReader(std::span<RingLine, kLinesPerRing> ring) : ring_(ring) {}
 
     /// Has the first word of the next line arrived? Most looks find nothing, and cost no more than
     /// this.
@@ -75,7 +75,7 @@ class LineReader {
     }
 
     /// Returns the next line, if all of it has arrived.
-    std::optional<Line> take();
+    std::optional<RingLine> take();
 
     /// Has half a ring been taken that the sender has not been told of?
     bool owes() const { return taken_ - reported_ >= kLinesPerRing / 2; }
@@ -83,7 +83,7 @@ class LineReader {
     void reported(std::uint32_t taken) { reported_ = taken; }
 
   private:
-    std::span<Line, kLinesPerRing> ring_;
+    std::span<RingLine, kLinesPerRing> ring_;
     std::array<std::uint64_t, kLinesPerRing> seen_{}; ///< First words of the lines taken last.
     std::uint32_t taken_ = 0;
     std::uint32_t reported_ = 0;

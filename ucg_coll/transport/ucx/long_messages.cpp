@@ -11,7 +11,7 @@ namespace ucg::transport::ucx {
 
 namespace {
 
-LongHeader about(const Link& link, const Message& message, Kind what) {
+LongHeader about(const RankLink& link, const Message& message, Kind what) {
     LongHeader header = {envelope_of(link, message), message.bytes};
     header.envelope.kind = what;
     return header;
@@ -19,7 +19,7 @@ LongHeader about(const Link& link, const Message& message, Kind what) {
 
 } // namespace
 
-void LongMessages::send(Link& to, Message& message) {
+void LongMessages::send(RankLink& to, Message& message) {
     message.moved = 0;
     const std::optional<std::uint64_t> ready = to.take_ready(key_of(message));
     if (ready == message.bytes) {
@@ -36,15 +36,15 @@ void LongMessages::send(Link& to, Message& message) {
     }
 }
 
-void LongMessages::say_ready(Link& from, const Message& message) {
+void LongMessages::say_ready(RankLink& from, const Message& message) {
     tell(from, about(from, message, Kind::ready_to_receive));
 }
 
-void LongMessages::tell_expected(Link& from, const Message& message) {
+void LongMessages::tell_expected(RankLink& from, const Message& message) {
     say_later(from.peer, about(from, message, Kind::ready_to_receive));
 }
 
-void LongMessages::tell(Link& to, const LongHeader& header) {
+void LongMessages::tell(RankLink& to, const LongHeader& header) {
     to.reported = header.envelope.released;
     say(to.peer, header);
 }
@@ -58,7 +58,7 @@ void LongMessages::say(Peer& peer, const LongHeader& header) {
 
 /// Sends the rest of a long message, one fragment after the other: UCX holds one fragment at most,
 /// behind which other messages to the peer wait.
-void LongMessages::send_fragments(Link& to, Message& message) {
+void LongMessages::send_fragments(RankLink& to, Message& message) {
     while (message.moved < message.bytes) {
         Operation& operation = operations_.take_send(to.peer);
         operation.link = &to;
@@ -103,8 +103,8 @@ void LongMessages::say_due() {
 
 /// Sends the fragments that callbacks found due.
 void LongMessages::continue_due() {
-    to_continue_.take_all([this](const std::pair<Link*, Message*>& due) {
-        Link& link = *due.first;
+    to_continue_.take_all([this](const std::pair<RankLink*, Message*>& due) {
+        RankLink& link = *due.first;
         if (!link.peer.failure.ok() || link.peer.endpoint == nullptr) {
             link.group.complete(*due.second, failure_of(link.peer, [] {
                 return Status(Code::io_error, "the connection is gone");
@@ -128,7 +128,8 @@ void LongMessages::forget(const Peer& peer) {
     to_say_.drop_if([&](const auto& due) { return due.first == &peer; });
 }
 
-void LongMessages::arrive(Link& from, const LongHeader& header, std::span<const std::byte> data) {
+void LongMessages::arrive(RankLink& from, const LongHeader& header,
+                          std::span<const std::byte> data) {
     switch (header.envelope.kind) {
     case Kind::request_to_send: arrive_request(from, header.envelope, header.bytes); return;
     case Kind::ready_to_receive: arrive_ready(from, header.envelope, header.bytes); return;
@@ -140,7 +141,7 @@ void LongMessages::arrive(Link& from, const LongHeader& header, std::span<const 
     }
 }
 
-void LongMessages::decline(const Group& group, const Envelope& request) {
+void LongMessages::decline(const GroupState& group, const Envelope& request) {
     const auto source = static_cast<std::size_t>(request.source);
     Peer* const sender = source < group.members.size() ? group.members[source].peer() : nullptr;
     if (request.kind != Kind::request_to_send || sender == nullptr) {
@@ -155,8 +156,8 @@ void LongMessages::decline(const Group& group, const Envelope& request) {
     say_later(*sender, answer);
 }
 
-void LongMessages::decline_early(const Group& group) {
-    for (const std::unique_ptr<Link>& link : group.links) {
+void LongMessages::decline_early(const GroupState& group) {
+    for (const std::unique_ptr<RankLink>& link : group.links) {
         for (const Early* early = link->early.front(); early != nullptr; early = early->next) {
             decline(group, early->envelope);
         }
@@ -165,7 +166,7 @@ void LongMessages::decline_early(const Group& group) {
 
 /// Takes a request to send. It needs no answer where all is well: the sender knows, or hears soon,
 /// whether the receive is posted.
-void LongMessages::arrive_request(Link& from, const Envelope& envelope, std::uint64_t bytes) {
+void LongMessages::arrive_request(RankLink& from, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     Message* message = from.posted.find(key);
     if (message == nullptr) {
@@ -181,7 +182,7 @@ void LongMessages::arrive_request(Link& from, const Envelope& envelope, std::uin
     }
 }
 
-Status LongMessages::check_request(Link& from, const Message& message, const Early& request) {
+Status LongMessages::check_request(RankLink& from, const Message& message, const Early& request) {
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, request.data().data(), sizeof(bytes));
     if (bytes == message.bytes) {
@@ -191,7 +192,7 @@ Status LongMessages::check_request(Link& from, const Message& message, const Ear
     return length_mismatch(from, message, bytes);
 }
 
-void LongMessages::arrive_ready(Link& to, const Envelope& envelope, std::uint64_t bytes) {
+void LongMessages::arrive_ready(RankLink& to, const Envelope& envelope, std::uint64_t bytes) {
     const Key key = key_of(envelope);
     if (Message* message = to.held.find(key)) {
         if (message->bytes == bytes) {
@@ -211,7 +212,7 @@ void LongMessages::arrive_ready(Link& to, const Envelope& envelope, std::uint64_
 
 /// Fails a message, since the rank that would have received it has failed. If the message is not
 /// held any more, that rank has asked for it before.
-void LongMessages::arrive_declined(Link& to, const Envelope& envelope) {
+void LongMessages::arrive_declined(RankLink& to, const Envelope& envelope) {
     if (Message* message = to.held.take(key_of(envelope))) {
         to.group.complete(*message, described([&] {
             return failure(Code::io_error,
@@ -222,7 +223,7 @@ void LongMessages::arrive_declined(Link& to, const Envelope& envelope) {
     }
 }
 
-void LongMessages::arrive_fragment(Link& from, const LongHeader& header,
+void LongMessages::arrive_fragment(RankLink& from, const LongHeader& header,
                                    std::span<const std::byte> data) {
     const Key key = key_of(header.envelope);
     Message* message = from.posted.find(key);

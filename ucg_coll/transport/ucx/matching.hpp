@@ -1,7 +1,7 @@
 // Matching within a group: which arrival belongs to which posted receive. Nothing here knows UCX,
 // so that it can be tested without it.
 //
-// Invariant of a Link: no posted receive has the key of an early arrival.
+// Invariant of a RankLink: no posted receive has the key of an early arrival.
 #pragma once
 
 #include <algorithm>
@@ -152,7 +152,7 @@ class EarlyPool {
     std::size_t free_count_ = 0;
 };
 
-struct Group;
+struct GroupState;
 
 /// A receive of a long message that a peer has posted.
 struct Ready {
@@ -165,8 +165,8 @@ struct Ready {
 /// Credits count the bytes that eager messages may occupy at the receiver (credit_cost), from the
 /// beginning, modulo 2^32: `sent` and `acknowledged` are for messages to the peer, `consumed` and
 /// `reported` for messages from it. A count that comes late or twice changes nothing.
-struct Link {
-    Link(Group& owner, Rank peer_rank, std::uint32_t id_there, Peer& the_peer)
+struct RankLink {
+    RankLink(GroupState& owner, Rank peer_rank, std::uint32_t id_there, Peer& the_peer)
         : group(owner), rank(peer_rank), group_there(id_there), peer(the_peer) {}
 
     /// May an eager message of this cost be sent now?
@@ -210,7 +210,7 @@ struct Link {
                            [&](const Ready& each) { return contradict(each.key, key); });
     }
 
-    Group& group;
+    GroupState& group;
     const Rank rank;
     const std::uint32_t group_there; ///< The peer's number for the group.
     Peer& peer;
@@ -231,20 +231,20 @@ struct Link {
 class Member {
   public:
     void set(Peer& peer) { word_ = reinterpret_cast<std::uintptr_t>(&peer); }
-    void set(Link& link) { word_ = reinterpret_cast<std::uintptr_t>(&link) | kIsLink; }
+    void set(RankLink& link) { word_ = reinterpret_cast<std::uintptr_t>(&link) | kIsLink; }
 
     /// Returns null where there is no link yet.
-    Link* link() const {
-        return (word_ & kIsLink) == 0 ? nullptr : reinterpret_cast<Link*>(word_ - kIsLink);
+    RankLink* link() const {
+        return (word_ & kIsLink) == 0 ? nullptr : reinterpret_cast<RankLink*>(word_ - kIsLink);
     }
     /// Returns null where the rank is not served.
     Peer* peer() const {
-        const Link* const used = link();
+        const RankLink* const used = link();
         return used == nullptr ? reinterpret_cast<Peer*>(word_) : &used->peer;
     }
 
   private:
-    static constexpr std::uintptr_t kIsLink = 1; ///< No Link or Peer begins at an odd address.
+    static constexpr std::uintptr_t kIsLink = 1; ///< No RankLink or Peer begins at an odd address.
 
     std::uintptr_t word_ = 0;
 };
@@ -270,15 +270,15 @@ class GroupIds {
 };
 
 /// One group's state in this process.
-struct Group {
+struct GroupState {
     std::uint32_t id = 0; ///< This process's number for it; each has its own.
     Rank self = kNoRank;
     GroupIds ids;
-    std::vector<Member> members;              ///< Index: rank.
-    std::vector<std::unique_ptr<Link>> links; ///< All that there are, in order of first use.
-    std::uint64_t in_flight = 0;              ///< Messages that UCP holds.
-    unsigned completed = 0;                   ///< Messages that ended since the last progress().
-    bool abandoned = false;                   ///< Nothing is sent or received any more.
+    std::vector<Member> members;                  ///< Index: rank.
+    std::vector<std::unique_ptr<RankLink>> links; ///< All that there are, in order of first use.
+    std::uint64_t in_flight = 0;                  ///< Messages that UCP holds.
+    unsigned completed = 0; ///< Messages that ended since the last progress().
+    bool abandoned = false; ///< Nothing is sent or received any more.
     Status status;
 
     /// Ends a message that was posted, and counts it.

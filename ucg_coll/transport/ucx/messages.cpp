@@ -12,7 +12,7 @@ namespace ucg::transport::ucx {
 namespace {
 
 /// Ends a message within post(): its state says so, and progress() does not count it.
-void end_at_once(Group& group, Message& message, const Status& outcome) {
+void end_at_once(GroupState& group, Message& message, const Status& outcome) {
     if (!outcome.ok() && group.status.ok()) {
         group.status = outcome;
     }
@@ -21,9 +21,9 @@ void end_at_once(Group& group, Message& message, const Status& outcome) {
 
 } // namespace
 
-Messages::Messages(const Setup& setup, WorkerState& state, Operations& operations,
-                   EarlyArrivals& early, Connections& connections, GroupTable& groups,
-                   LongMessages& long_messages)
+UcxMessages::UcxMessages(const Setup& setup, WorkerState& state, Operations& operations,
+                         UcxEarlyPool& early, Connections& connections, GroupTable& groups,
+                         LongMessages& long_messages)
     : worker_(setup.worker),
       eager_bytes_(setup.self.only_tcp
                        ? std::max(setup.options.eager_bytes, setup.options.eager_bytes_tcp)
@@ -33,8 +33,8 @@ Messages::Messages(const Setup& setup, WorkerState& state, Operations& operation
 
 /// Ends an operation that UCX has given back. If there is no memory for what is to be done with its
 /// message, the message fails.
-void Messages::operation_ended(Operation& operation, ucs_status_t status) {
-    Link* link = operation.link;
+void UcxMessages::operation_ended(Operation& operation, ucs_status_t status) {
+    RankLink* link = operation.link;
     if (!state_.attempt([&] { settle(operation, status); }) && operation.message != nullptr) {
         --link->group.in_flight;
         link->group.complete(*operation.message, memory_ran_out());
@@ -43,7 +43,7 @@ void Messages::operation_ended(Operation& operation, ucs_status_t status) {
 
 /// Ends the message of an operation that has ended, or goes on with it. Throws only while the
 /// message is still the operation's.
-void Messages::settle(Operation& operation, ucs_status_t status) {
+void UcxMessages::settle(Operation& operation, ucs_status_t status) {
     Peer* peer = operation.peer;
     const bool present = peer != nullptr && operation.connection == peer->connection;
     if (present && status == UCS_OK) {
@@ -60,8 +60,8 @@ void Messages::settle(Operation& operation, ucs_status_t status) {
         }
         return;
     }
-    Link& link = *operation.link;
-    Group& group = link.group;
+    RankLink& link = *operation.link;
+    GroupState& group = link.group;
     const bool is_part = operation.header.envelope.kind == Kind::fragment && status == UCS_OK &&
                          message->moved < message->bytes;
     if (is_part && !group.abandoned) {
@@ -82,7 +82,7 @@ void Messages::settle(Operation& operation, ucs_status_t status) {
 }
 
 /// Takes back what an earlier connection did not send: it goes by the next one.
-void Messages::take_back(Operation& operation) {
+void UcxMessages::take_back(Operation& operation) {
     Peer& peer = *operation.peer;
     const Kind kind = operation.header.envelope.kind;
     if (operation.message != nullptr || kind == Kind::ready_to_receive) {
@@ -96,7 +96,7 @@ void Messages::take_back(Operation& operation) {
         long_messages_.say_later(peer, operation.header);
     }
     if (Message* message = operation.message) {
-        Link& link = *operation.link;
+        RankLink& link = *operation.link;
         if (kind == Kind::fragment) { // The first: nothing had gone out.
             link.note_ready(key_of(*message), message->bytes);
         }
@@ -113,8 +113,8 @@ void Messages::take_back(Operation& operation) {
     }
 }
 
-void Messages::send(Group& group, Message& message) {
-    Link& to = link_to(group, message.peer);
+void UcxMessages::send(GroupState& group, Message& message) {
+    RankLink& to = link_to(group, message.peer);
     message.state = MessageState::posted;
     if (to.peer.failure.ok() && connections_.connect(to.peer)) {
         transmit(to, message);
@@ -127,7 +127,7 @@ void Messages::send(Group& group, Message& message) {
 
 /// Sends a message by the way that fits it. Returns whether the message has ended, uncounted, and
 /// is its group's again. REQUIRES: the peer is connected.
-bool Messages::transmit(Link& to, Message& message) {
+bool UcxMessages::transmit(RankLink& to, Message& message) {
     if (long_messages_.receiver_begins(to.peer, message.bytes)) {
         long_messages_.send(to, message);
         return false;
@@ -148,18 +148,18 @@ bool Messages::transmit(Link& to, Message& message) {
 }
 
 /// Sends a message by the short lane. Returns false when the lane cannot take it now.
-bool Messages::send_short(Link& to, const Message& message, const Envelope& envelope) {
+bool UcxMessages::send_short(RankLink& to, const Message& message, const Envelope& envelope) {
     return to.peer.lane_state == LaneState::open && message.bytes <= to.peer.lane_bytes_max &&
            (put_line(to.peer, message, envelope) ||
             ShortLane::send(to.peer.lane.get(), envelope, message.data, message.bytes) == UCS_OK);
 }
 
 /// Puts a message into a line of the peer. Returns false when the peer has no line for it now.
-bool Messages::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
+bool UcxMessages::put_line(Peer& peer, const Message& message, const Envelope& envelope) {
     if (!peer.lines_key || message.bytes > kLineDataBytes || !peer.lines_out.has_room()) {
         return false;
     }
-    Line line;
+    RingLine line;
     line.bytes = static_cast<std::uint32_t>(message.bytes);
     line.taken = peer.lines_in ? peer.lines_in->taken() : 0;
     line.envelope = envelope;
@@ -183,7 +183,7 @@ bool Messages::put_line(Peer& peer, const Message& message, const Envelope& enve
 /// rendezvous, whatever its size: the receiver then holds a handle instead of data, and nobody
 /// waits for anybody who does not wait for this very message. (A queue of messages waiting for
 /// credit could block the one that the receiver needs first.)
-bool Messages::send_ucp(Link& to, Message& message, const Envelope& envelope, bool credit) {
+bool UcxMessages::send_ucp(RankLink& to, Message& message, const Envelope& envelope, bool credit) {
     Operation& operation = operations_.take_send(to.peer);
     operation.header.envelope = envelope;
     operation.link = &to;
@@ -206,8 +206,8 @@ bool Messages::send_ucp(Link& to, Message& message, const Envelope& envelope, bo
     return true;
 }
 
-void Messages::send_waiting(Peer& peer) {
-    for (Link* link : peer.links) {
+void UcxMessages::send_waiting(Peer& peer) {
+    for (RankLink* link : peer.links) {
         Fifo<Message> unsent = std::exchange(link->unsent, {});
         while (Message* message = unsent.pop()) {
             bool ended = false;
@@ -223,8 +223,8 @@ void Messages::send_waiting(Peer& peer) {
     }
 }
 
-void Messages::receive(Group& group, Message& message) {
-    Link& from = link_to(group, message.peer);
+void UcxMessages::receive(GroupState& group, Message& message) {
+    RankLink& from = link_to(group, message.peer);
     message.moved = 0;
     Early* early = from.early.take(key_of(message));
     if (early != nullptr && early->envelope.kind == Kind::request_to_send) {
@@ -269,7 +269,8 @@ void Messages::receive(Group& group, Message& message) {
 
 /// Copies eager data to where a message receives it, and counts what may be given back to the
 /// sender.
-Status Messages::copy_in(Link& from, Message& message, const void* data, std::uint64_t bytes) {
+Status UcxMessages::copy_in(RankLink& from, Message& message, const void* data,
+                            std::uint64_t bytes) {
     from.consumed += credit_cost(bytes);
     if (!from.credit_due && from.consumed - from.reported >= window_bytes_ / 2) {
         from.credit_due = state_.attempt([&] { credits_due_.add(&from); });
@@ -284,8 +285,8 @@ Status Messages::copy_in(Link& from, Message& message, const void* data, std::ui
     return {};
 }
 
-void Messages::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
-    Group* group = groups_.find(envelope.group);
+void UcxMessages::arrive(const Envelope& envelope, const void* data, std::size_t bytes) {
+    GroupState* group = groups_.find(envelope.group);
     if (group == nullptr) {
         // A credit for a group that has ended is of no more use.
         if (envelope.kind == Kind::data && groups_.find_abandoned(envelope.group) == nullptr) {
@@ -293,7 +294,7 @@ void Messages::arrive(const Envelope& envelope, const void* data, std::size_t by
         }
         return;
     }
-    Link* from = receiver_of(*group, envelope);
+    RankLink* from = receiver_of(*group, envelope);
     if (from == nullptr) {
         return;
     }
@@ -309,10 +310,10 @@ void Messages::arrive(const Envelope& envelope, const void* data, std::size_t by
     }
 }
 
-void Messages::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
+void UcxMessages::arrive_rendezvous(const Envelope& envelope, void* handle, std::size_t bytes) {
     Early* early =
         early_.hold_rendezvous(envelope, handle, envelope.kind == Kind::empty ? 0 : bytes);
-    Group* group = groups_.find(envelope.group);
+    GroupState* group = groups_.find(envelope.group);
     if (group == nullptr) {
         if (groups_.find_abandoned(envelope.group) != nullptr) {
             unwanted_.push(*early);
@@ -321,7 +322,7 @@ void Messages::arrive_rendezvous(const Envelope& envelope, void* handle, std::si
         }
         return;
     }
-    Link* from = receiver_of(*group, envelope);
+    RankLink* from = receiver_of(*group, envelope);
     if (from == nullptr) {
         unwanted_.push(*early);
         return;
@@ -337,9 +338,9 @@ void Messages::arrive_rendezvous(const Envelope& envelope, void* handle, std::si
     from->posted.take(key_of(envelope));
 }
 
-void Messages::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
+void UcxMessages::arrive_long(const LongHeader& header, std::span<const std::byte> data) {
     const Envelope& envelope = header.envelope;
-    Group* group = groups_.find(envelope.group);
+    GroupState* group = groups_.find(envelope.group);
     if (group == nullptr) {
         arrive_without_group(header);
         return;
@@ -348,7 +349,7 @@ void Messages::arrive_long(const LongHeader& header, std::span<const std::byte> 
         long_messages_.decline(*group, envelope);
         return;
     }
-    Link* from = receiver_of(*group, envelope);
+    RankLink* from = receiver_of(*group, envelope);
     if (from == nullptr) {
         return;
     }
@@ -359,16 +360,16 @@ void Messages::arrive_long(const LongHeader& header, std::span<const std::byte> 
 }
 
 /// Takes what comes for a group that does not exist here yet, or that was abandoned and has ended.
-void Messages::arrive_without_group(const LongHeader& header) {
+void UcxMessages::arrive_without_group(const LongHeader& header) {
     const Envelope& envelope = header.envelope;
-    if (const Group* ended = groups_.find_abandoned(envelope.group)) {
+    if (const GroupState* ended = groups_.find_abandoned(envelope.group)) {
         long_messages_.decline(*ended, envelope);
     } else if (envelope.kind == Kind::request_to_send || envelope.kind == Kind::ready_to_receive) {
         groups_.keep(*early_.hold(envelope, &header.bytes, sizeof(header.bytes)));
     }
 }
 
-void Messages::pull_into(Link& from, Message& message, void* handle, std::uint64_t bytes) {
+void UcxMessages::pull_into(RankLink& from, Message& message, void* handle, std::uint64_t bytes) {
     Operation* taken = nullptr;
     // Only by an endpoint can it be taken back: see Connections::drop_holders().
     if (from.peer.failure.ok()) {
@@ -388,17 +389,17 @@ void Messages::pull_into(Link& from, Message& message, void* handle, std::uint64
     operations_.pull(operation, worker_, handle, bytes);
 }
 
-void Messages::pull_due() {
+void UcxMessages::pull_due() {
     pulls_.take_all([this](const Pull& pull) {
         pull_into(*pull.from, *pull.message, pull.early->rendezvous, pull.early->bytes);
         early_.release(pull.early);
     });
 }
 
-ucs_status_t Messages::on_data(void* messages, const void* header, std::size_t header_bytes,
-                               void* data, std::size_t bytes,
-                               const ucp_am_recv_param_t* parameters) {
-    Messages& self = *static_cast<Messages*>(messages);
+ucs_status_t UcxMessages::on_data(void* messages, const void* header, std::size_t header_bytes,
+                                  void* data, std::size_t bytes,
+                                  const ucp_am_recv_param_t* parameters) {
+    UcxMessages& self = *static_cast<UcxMessages*>(messages);
     if (!self.state_.broken().ok()) {
         return UCS_OK; // Nobody waits for it, and its sender need not.
     }
@@ -425,12 +426,12 @@ ucs_status_t Messages::on_data(void* messages, const void* header, std::size_t h
     return UCS_OK;
 }
 
-void Messages::send_credits() {
-    credits_due_.take_all([this](Link* link) { state_.attempt([&] { send_credit(*link); }); });
+void UcxMessages::send_credits() {
+    credits_due_.take_all([this](RankLink* link) { state_.attempt([&] { send_credit(*link); }); });
 }
 
 /// Gives back credits that no message of ours has carried.
-void Messages::send_credit(Link& to) {
+void UcxMessages::send_credit(RankLink& to) {
     to.credit_due = false;
     if (to.consumed == to.reported || !to.peer.failure.ok() || !connections_.connect(to.peer)) {
         return;

@@ -92,7 +92,7 @@ bool Operations::sends_to(const Peer& peer) const {
 }
 
 void Operations::give_up(Operation& operation) {
-    Group& group = operation.link->group;
+    GroupState& group = operation.link->group;
     --group.in_flight;
     group.complete(*operation.message, failure_of(operation.link->peer, [] {
         return Status(Code::timed_out, "a message did not end in time");

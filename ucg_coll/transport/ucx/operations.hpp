@@ -42,7 +42,7 @@ struct Operation {
     bool is_control = false;
     Peer* peer = nullptr;         ///< The receiver of what is sent; null for what is pulled.
     std::uint32_t connection = 0; ///< Sends: Peer::connection when it was made.
-    Link* link = nullptr;         ///< That of `message`; null where that is null.
+    RankLink* link = nullptr;     ///< That of `message`; null where that is null.
     std::byte nothing{};          ///< The byte that an empty rendezvous moves.
     Message* message = nullptr;   ///< Null for what is no message, and once it was given up.
     bool credit = false;          ///< The message has taken credit from its link's window.

@@ -10,7 +10,7 @@
 //
 // Invariant: the phase is `running` if and only if WorkerState::running(); it only moves on.
 //
-// Called by Core, never within UCX's callbacks.
+// Called by UcxCore, never within UCX's callbacks.
 #pragma once
 
 #include <chrono>
@@ -27,8 +27,8 @@ namespace ucg::transport::ucx {
 
 class Parting {
   public:
-    Parting(const Setup& setup, WorkerState& state, const Operations& operations, Peers& peers,
-            Lanes& lanes, Connections& connections)
+    Parting(const Setup& setup, WorkerState& state, const Operations& operations,
+            PeerProcesses& peers, Lanes& lanes, Connections& connections)
         : setup_(setup), state_(state), operations_(operations), peers_(peers), lanes_(lanes),
           connections_(connections) {}
     Parting(const Parting&) = delete;
@@ -73,7 +73,7 @@ class Parting {
     const Setup& setup_;
     WorkerState& state_;
     const Operations& operations_;
-    Peers& peers_;
+    PeerProcesses& peers_;
     Lanes& lanes_;
     Connections& connections_;
     std::vector<Flushing> flushing_;

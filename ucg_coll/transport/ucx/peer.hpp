@@ -59,17 +59,17 @@ struct Refusal {
 /// A process that this one exchanges messages with. Whose state each part is: only that changes it,
 /// but for what is said of single ones.
 struct Peer {
-    // Peers. Core counts the groups, and links come and go with these.
+    // Peers. UcxCore counts the groups, and links come and go with these.
     ProcessAddress address;
-    bool introduced = false;  ///< Its address is whole; of a bye's sender only `ucp` is known.
-    unsigned groups = 0;      ///< Groups that have it as a peer, or are about to.
-    std::vector<Link*> links; ///< Links to it that are in use.
+    bool introduced = false;      ///< Its address is whole; of a bye's sender only `ucp` is known.
+    unsigned groups = 0;          ///< Groups that have it as a peer, or are about to.
+    std::vector<RankLink*> links; ///< Links to it that are in use.
 
     // Connections.
     ucp_ep_h endpoint = nullptr;  ///< Made at first use; null again once it is being closed.
     bool connected = false;       ///< It has had an endpoint.
     std::uint32_t connection = 0; ///< Rises with each new endpoint.
-    /// Something has gone out by the present endpoint. Operations and Messages set it.
+    /// Something has gone out by the present endpoint. Operations and UcxMessages set it.
     bool carried = false;
     /// When the connection is made again unless something has gone out by it until then.
     std::optional<std::chrono::steady_clock::time_point> doubted_until;
@@ -77,7 +77,7 @@ struct Peer {
     std::vector<ControlMessage> unsaid; ///< What an earlier connection gave back unsent.
     Status failure; ///< Why nothing more is sent or received. One reason is that it has left.
 
-    // Lanes. Messages puts lines.
+    // Lanes. UcxMessages puts lines.
     LaneState lane_state = LaneState::untried;
     UctEndpoint lane;                     ///< The endpoint of the short lane here.
     std::size_t lane_bytes_max = 0;       ///< The longest message that the open lane carries.

@@ -8,17 +8,17 @@ Status closed_by_peer() {
     return Status(Code::io_error, "the peer process has closed its connections");
 }
 
-Peer* Peers::find(std::uint64_t process) const {
+Peer* PeerProcesses::find(std::uint64_t process) const {
     const auto found = by_process_.find(process);
     return found == by_process_.end() ? nullptr : found->second.get();
 }
 
-Peer* Peers::find_introduced(std::uint64_t process) const {
+Peer* PeerProcesses::find_introduced(std::uint64_t process) const {
     Peer* const peer = find(process);
     return peer != nullptr && peer->introduced ? peer : nullptr;
 }
 
-Peer& Peers::intern(ProcessAddress address) {
+Peer& PeerProcesses::intern(ProcessAddress address) {
     auto found = by_process_.find(address.process);
     if (found == by_process_.end()) {
         auto made = std::make_unique<Peer>();
@@ -36,21 +36,21 @@ Peer& Peers::intern(ProcessAddress address) {
     return peer;
 }
 
-Peer& Peers::introduce(ProcessAddress address) {
+Peer& PeerProcesses::introduce(ProcessAddress address) {
     Peer& peer = intern(std::move(address));
     peer.introduced = true;
     return peer;
 }
 
-void Peers::note_departed(const Peer& peer) {
+void PeerProcesses::note_departed(const Peer& peer) {
     have_departed_ = have_departed_ || (peer.left && peer.endpoint == nullptr);
 }
 
-bool Peers::remember(const Peer& peer) {
+bool PeerProcesses::remember(const Peer& peer) {
     return suffices([&] { departed_.insert(peer.address.process); });
 }
 
-void Peers::erase(const Peer& peer) {
+void PeerProcesses::erase(const Peer& peer) {
     const std::uint64_t process = peer.address.process; // The peer's own goes with it.
     by_process_.erase(process);
 }

@@ -23,7 +23,7 @@ namespace ucg::transport::ucx {
 /// Why messages to and from a process fail that has said good-bye.
 Status closed_by_peer();
 
-class Peers {
+class PeerProcesses {
   public:
     /// Returns null if there is no such peer.
     Peer* find(std::uint64_t process) const;

@@ -220,11 +220,11 @@ std::string ShortLane::open_interface(uct_md_h domain, const uct_tl_resource_des
 /// there claims a place in a queue that all senders share, by a compare-and-swap on a line that
 /// travels, which a put need not do.
 void ShortLane::open_rings(uct_md_h domain, Interface& opened) const {
-    constexpr std::size_t kBytes = kRings * kLinesPerRing * sizeof(Line);
+    constexpr std::size_t kBytes = kRings * kLinesPerRing * sizeof(RingLine);
     const uct_iface_attr_t& attributes = opened.attributes;
     uct_md_attr_t domain_attributes;
     if (!opened.shared_memory || (attributes.cap.flags & UCT_IFACE_FLAG_PUT_SHORT) == 0 ||
-        attributes.cap.put.max_short < sizeof(Line) ||
+        attributes.cap.put.max_short < sizeof(RingLine) ||
         uct_md_query(domain, &domain_attributes) != UCS_OK ||
         (domain_attributes.cap.flags & UCT_MD_FLAG_ALLOC) == 0) {
         return;
@@ -240,7 +240,7 @@ void ShortLane::open_rings(uct_md_h domain, Interface& opened) const {
         uct_md_mkey_pack(domain, memory.handle(), key.data()) != UCS_OK) {
         return;
     }
-    std::uninitialized_default_construct_n(static_cast<Line*>(memory.data()),
+    std::uninitialized_default_construct_n(static_cast<RingLine*>(memory.data()),
                                            kRings * kLinesPerRing);
     opened.memory = std::move(memory);
     opened.key = std::move(key);
@@ -257,9 +257,9 @@ std::optional<ShortLane::Ring> ShortLane::give_ring(std::size_t own) {
         ++index;
     }
     interface.rings_given.set(index);
-    auto* first = static_cast<Line*>(interface.memory.data()) + index * kLinesPerRing;
+    auto* first = static_cast<RingLine*>(interface.memory.data()) + index * kLinesPerRing;
     std::uninitialized_value_construct_n(first, kLinesPerRing);
-    return Ring{std::span<Line, kLinesPerRing>(first, kLinesPerRing),
+    return Ring{std::span<RingLine, kLinesPerRing>(first, kLinesPerRing),
                 {reinterpret_cast<std::uintptr_t>(first), interface.key},
                 own,
                 index};
@@ -337,7 +337,7 @@ std::vector<LaneAddress> ShortLane::addresses() const {
     return all;
 }
 
-bool ShortLane::reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
+bool ShortLane::reaches(const Interface& own, const ProcessPlace& here, const ProcessAddress& peer,
                         const LaneAddress& theirs) const {
     if (own.address.transport != theirs.transport ||
         own.address.device_address.size() != theirs.device_address.size() ||
@@ -355,7 +355,7 @@ bool ShortLane::reaches(const Interface& own, const Place& here, const ProcessAd
                                   interface_address(theirs)) != 0;
 }
 
-std::vector<ShortLane::Route> ShortLane::routes(const Place& here,
+std::vector<ShortLane::Route> ShortLane::routes(const ProcessPlace& here,
                                                 const ProcessAddress& peer) const {
     std::vector<Route> found;
     for (std::size_t i = 0; i < interfaces_.size(); ++i) {
@@ -420,8 +420,8 @@ bool ShortLane::join(uct_ep_h endpoint, const Route& route, const ProcessAddress
                                 reinterpret_cast<const uct_ep_addr_t*>(address.data())) == UCS_OK;
 }
 
-UctEndpoint ShortLane::take(const LaneOffer& offer, const Place& here, const ProcessAddress& peer,
-                            std::string& address) const {
+UctEndpoint ShortLane::take(const LaneOffer& offer, const ProcessPlace& here,
+                            const ProcessAddress& peer, std::string& address) const {
     if (offer.to >= interfaces_.size() || offer.from >= peer.lanes.size()) {
         return nullptr;
     }

@@ -67,7 +67,7 @@ class ShortLane {
 
     /// Returns the routes to the peer that UCT calls reachable, fastest first. Loopback and
     /// shared-memory interfaces serve only peers in the same place.
-    std::vector<Route> routes(const Place& here, const ProcessAddress& peer) const;
+    std::vector<Route> routes(const ProcessPlace& here, const ProcessAddress& peer) const;
 
     /// Does this route connect an endpoint to an endpoint, instead of to the peer's interface?
     bool joins_endpoints(const Route& route) const;
@@ -88,7 +88,7 @@ class ShortLane {
     /// Makes an endpoint and connects it to the one that a peer offers, as begin() and join() do.
     /// The peer may offer anything: returns null unless UCT says that the two interfaces reach one
     /// another.
-    UctEndpoint take(const LaneOffer& offer, const Place& here, const ProcessAddress& peer,
+    UctEndpoint take(const LaneOffer& offer, const ProcessPlace& here, const ProcessAddress& peer,
                      std::string& address) const;
 
     /// Returns the length of the longest message that goes over a route, in bytes.
@@ -109,7 +109,7 @@ class ShortLane {
 
     /// A ring that one peer may write, and what the peer must know for that.
     struct Ring {
-        std::span<Line, kLinesPerRing> lines;
+        std::span<RingLine, kLinesPerRing> lines;
         LineMemory memory;
         std::size_t own = 0;   ///< Index of the own interface that it belongs to.
         std::size_t index = 0; ///< Index among the rings of that interface.
@@ -158,7 +158,7 @@ class ShortLane {
     std::string prepare(Interface& opened) const;
     static bool read_address(Interface& opened);
     void open_rings(uct_md_h domain, Interface& opened) const;
-    bool reaches(const Interface& own, const Place& here, const ProcessAddress& peer,
+    bool reaches(const Interface& own, const ProcessPlace& here, const ProcessAddress& peer,
                  const LaneAddress& theirs) const;
 
     LaneSink& sink_;

@@ -18,7 +18,7 @@ UcxVersions versions() {
 }
 
 Result<std::unique_ptr<UcxWorker>> UcxWorker::create(const UcxOptions& options) {
-    Result<std::unique_ptr<Core>> core = Core::create(options);
+    Result<std::unique_ptr<UcxCore>> core = UcxCore::create(options);
     if (!core) {
         return core.status();
     }
@@ -28,8 +28,8 @@ Result<std::unique_ptr<UcxWorker>> UcxWorker::create(const UcxOptions& options) 
 /// A group that is being made.
 class UcxGroup final : public NetworkGroup {
   public:
-    UcxGroup(Core& core, Rank self, std::size_t ranks)
-        : core_(core), group_(std::make_unique<Group>()) {
+    UcxGroup(UcxCore& core, Rank self, std::size_t ranks)
+        : core_(core), group_(std::make_unique<GroupState>()) {
         group_->self = self;
         group_->members.resize(ranks);
     }
@@ -71,11 +71,11 @@ class UcxGroup final : public NetworkGroup {
     }
 
   private:
-    Core& core_;
-    std::unique_ptr<Group> group_; ///< Null once the transport has it.
+    UcxCore& core_;
+    std::unique_ptr<GroupState> group_; ///< Null once the transport has it.
 };
 
-UcxWorker::UcxWorker(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+UcxWorker::UcxWorker(std::unique_ptr<UcxCore> core) : core_(std::move(core)) {}
 UcxWorker::~UcxWorker() = default;
 
 std::string_view UcxWorker::address() const {
@@ -126,7 +126,7 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::create(UcxWorker& worker,
     return group.make(group_ids);
 }
 
-UcxTransport::UcxTransport(Core& core, std::unique_ptr<Group> group)
+UcxTransport::UcxTransport(UcxCore& core, std::unique_ptr<GroupState> group)
     : core_(core), group_(std::move(group)) {}
 
 UcxTransport::~UcxTransport() {

@@ -4,7 +4,7 @@
 //
 // libucg does not contain the folder. It loads it as a library of its own (library.hpp) when a
 // group first needs it: UCX costs milliseconds to load, and puts its own functions in the place of
-// the process's mmap, munmap, brk and shmat. libucg knows a worker as a Network.
+// the process's mmap, munmap, brk and shmat. libucg knows a worker as a ProcessNetwork.
 //
 // Threading: a transport is used by one thread at a time, as Transport says. With
 // UcxOptions::threads the worker may be driven by any other thread meanwhile, and by other groups:
@@ -26,9 +26,9 @@
 
 namespace ucg::transport::ucx {
 
-class Core;
+class UcxCore;
 class UcxGroup;
-struct Group;
+struct GroupState;
 
 /// What UCX and the short lane are started with.
 struct UcxOptions {
@@ -122,7 +122,7 @@ struct InterfaceInfo {
 using PeerAddress = std::string;
 
 /// The UCX objects and connections of a process, which its groups share.
-class UcxWorker final : public Network {
+class UcxWorker final : public ProcessNetwork {
   public:
     static Result<std::unique_ptr<UcxWorker>> create(const UcxOptions& options);
 
@@ -155,8 +155,8 @@ class UcxWorker final : public Network {
 
   private:
     friend class UcxTransport;
-    explicit UcxWorker(std::unique_ptr<Core> core);
-    std::unique_ptr<Core> core_;
+    explicit UcxWorker(std::unique_ptr<UcxCore> core);
+    std::unique_ptr<UcxCore> core_;
 };
 
 /// One group's messages over a UcxWorker.
@@ -187,9 +187,9 @@ class UcxTransport final : public Transport {
 
   private:
     friend class UcxGroup;
-    UcxTransport(Core& core, std::unique_ptr<Group> group);
-    Core& core_;
-    std::unique_ptr<Group> group_;
+    UcxTransport(UcxCore& core, std::unique_ptr<GroupState> group);
+    UcxCore& core_;
+    std::unique_ptr<GroupState> group_;
     bool failed_ = false; ///< The group had failed when progress() last looked.
 };
 

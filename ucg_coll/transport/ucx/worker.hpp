@@ -1,7 +1,7 @@
 // What all parts of a worker share: what it was started with, and how it is. Every part has a
 // reference to one or both, and changes nothing of the former.
 //
-// Threading, here and in all parts: whoever calls holds the worker's lock (Core::mutex()).
+// Threading, here and in all parts: whoever calls holds the worker's lock (UcxCore::mutex()).
 #pragma once
 
 #include <utility>
@@ -30,7 +30,7 @@ class WorkerState {
     void stop() { running_ = false; }
 
     /// Runs work that may allocate, within a callback or as its consequence. Returns false if
-    /// memory runs out: then something is lost, and Core::run_deferred() fails all peers.
+    /// memory runs out: then something is lost, and UcxCore::run_deferred() fails all peers.
     template <typename Work>
     bool attempt(Work work) {
         if (suffices(work)) {

@@ -171,7 +171,7 @@ void check_row(const Facts& facts, Collective collective, std::uint64_t bytes, R
 
 TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][traffic]") {
     const cost::Profile profile = cost::default_profile();
-    for (const Layout layout : {Layout::pairs, Layout::uneven, Layout::cyclic}) {
+    for (const RankLayout layout : {RankLayout::pairs, RankLayout::uneven, RankLayout::cyclic}) {
         for (const Rank count : {5, 8, 13, 24}) {
             const topo::Placement placement = place(layout, count);
             const Facts facts{placement, profile,
@@ -192,7 +192,7 @@ TEST_CASE("plan: rows of two levels move between hosts what they must", "[plan][
 
 TEST_CASE("plan: a two-level alltoall has one message for each pair of hosts", "[plan][traffic]") {
     const cost::Profile profile = cost::default_profile();
-    for (const Layout layout : {Layout::pairs, Layout::uneven, Layout::cyclic}) {
+    for (const RankLayout layout : {RankLayout::pairs, RankLayout::uneven, RankLayout::cyclic}) {
         for (const Rank count : {5, 8, 13, 24}) {
             const topo::Placement placement = place(layout, count);
             const Facts facts{placement, profile,

@@ -41,7 +41,7 @@ TEST_CASE("plan: an allreduce by blocks sends less than two vectors, whatever th
           "[plan][blocks]") {
     constexpr std::uint64_t kBytes = 64 << 10;
     for (Rank count = 2; count <= 33; ++count) {
-        const topo::Placement placement = place(Layout::single, count);
+        const topo::Placement placement = place(RankLayout::single, count);
         const Facts facts{placement, cost::default_profile()};
         const Case sample{Collective::allreduce, count, 0, kBytes, 8, false, true};
         for (Rank rank = 0; rank < count; ++rank) {
@@ -59,7 +59,7 @@ TEST_CASE("plan: a broadcast by blocks brings each byte once to each rank", "[pl
         const cost::Profile profile = profile_for(prices);
         for (Rank count = 2; count <= 33; ++count) {
             for (const std::uint64_t bytes : {std::uint64_t{8}, std::uint64_t{64} << 10}) {
-                const topo::Placement placement = place(Layout::single, count);
+                const topo::Placement placement = place(RankLayout::single, count);
                 const Facts facts{placement, profile};
                 const Case sample{Collective::bcast, count, count / 2, bytes, 8, false, true};
                 for (Rank rank = 0; rank < count; ++rank) {

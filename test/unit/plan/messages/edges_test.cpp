@@ -52,7 +52,7 @@ std::vector<std::uint64_t> messages_of(const Facts& facts,
 TEST_CASE("plan: short blocks of two neighbours go in one message", "[plan][edges]") {
     const cost::Profile profile = cost::default_profile();
     const std::uint64_t far_too_long = 1 << 20;
-    for (const Layout layout : {Layout::one_host, Layout::single}) {
+    for (const RankLayout layout : {RankLayout::one_host, RankLayout::single}) {
         const topo::Placement placement = place(layout, 2);
         const Facts facts{placement, profile};
         using Lengths = std::vector<std::uint64_t>;
@@ -67,8 +67,8 @@ TEST_CASE("plan: short blocks of two neighbours go in one message", "[plan][edge
 TEST_CASE("plan: a message between hosts is worth longer copies", "[plan][edges]") {
     cost::Profile profile = cost::default_profile();
     profile.levels[static_cast<std::size_t>(topo::Distance::network)].overhead_ns = 1e6;
-    const topo::Placement one_host = place(Layout::one_host, 2);
-    const topo::Placement two_hosts = place(Layout::single, 2);
+    const topo::Placement one_host = place(RankLayout::one_host, 2);
+    const topo::Placement two_hosts = place(RankLayout::single, 2);
     const std::vector<std::uint64_t> lengths = {64 << 10, 64 << 10};
     CHECK(messages_of({one_host, profile}, lengths).size() == 2);
     CHECK(messages_of({two_hosts, profile}, lengths).size() == 1);

@@ -78,7 +78,7 @@ TEST_CASE("plan: what keeps more messages apart than a schedule does is not prov
         schedules.push_back(*plan(site.facts(), request, rank, "aapc:window3"));
     }
     CHECK(messages_at_once(schedules.front().algorithm) == 3U);
-    graph::Network links = site.network->links();
+    graph::SwitchTree links = site.network->links();
     links.at_once = 3;
     CHECK(graph::verify(schedules, std::span(&request, 1), nullptr, nullptr, &links).ok());
     links.at_once = 2;

@@ -1,4 +1,4 @@
-#include "ucg_coll/capi/process_network.hpp"
+#include "ucg_coll/capi/context_network.hpp"
 
 #include <thread>
 #include <utility>
@@ -7,13 +7,13 @@
 
 namespace ucg::capi {
 
-Result<transport::Network*> ProcessNetwork::start(std::uint64_t link_bytes_per_second) {
+Result<transport::ProcessNetwork*> ContextNetwork::start(std::uint64_t link_bytes_per_second) {
     if (!failure_.ok()) {
         return failure_;
     }
     if (network_ == nullptr) {
         options_.link_bytes_per_second = link_bytes_per_second;
-        Result<std::unique_ptr<transport::Network>> made = open_ucx(options_);
+        Result<std::unique_ptr<transport::ProcessNetwork>> made = open_ucx(options_);
         if (!made.ok()) {
             failure_ = made.status();
             return failure_;
@@ -24,7 +24,7 @@ Result<transport::Network*> ProcessNetwork::start(std::uint64_t link_bytes_per_s
     return network_.get();
 }
 
-void ProcessNetwork::disconnect() {
+void ContextNetwork::disconnect() {
     if (network_ != nullptr) {
         network_->begin_close();
         while (!network_->close_progress()) { // Bounded by UcxOptions::close_timeout.

@@ -32,19 +32,19 @@ struct LearnedNetworks {
 
 /// Whoever uses it holds the context's maker(), except in disconnect(). Once UCX is started, the
 /// list of groups drives it as well.
-class ProcessNetwork {
+class ContextNetwork {
   public:
     /// `groups` must not make progress any more when the object ends.
-    ProcessNetwork(transport::ucx::UcxOptions options, GroupList& groups)
+    ContextNetwork(transport::ucx::UcxOptions options, GroupList& groups)
         : options_(std::move(options)), groups_(groups) {}
 
     /// Returns this process's end of UCX, which is started at first use: a program whose ranks are
     /// all on one host never pays for it. If it could not be started it is not tried again by every
     /// group. `link_bytes_per_second`: what this host's link carries, where that matters to the
     /// first group; else 0.
-    Result<transport::Network*> start(std::uint64_t link_bytes_per_second);
+    Result<transport::ProcessNetwork*> start(std::uint64_t link_bytes_per_second);
     /// Returns it if it has been started, else null.
-    const transport::Network* at_hand() const { return network_.get(); }
+    const transport::ProcessNetwork* at_hand() const { return network_.get(); }
     /// Returns the number by which this process is going to know a group over UCX, another one each
     /// time.
     std::uint32_t take_group_id() { return next_group_id_++; }
@@ -56,7 +56,7 @@ class ProcessNetwork {
   private:
     transport::ucx::UcxOptions options_;
     GroupList& groups_;
-    std::unique_ptr<transport::Network> network_;
+    std::unique_ptr<transport::ProcessNetwork> network_;
     Status failure_; ///< Why UCX could not start.
     std::uint32_t next_group_id_ = 1;
     LearnedNetworks learned_;
