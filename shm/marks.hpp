@@ -22,7 +22,7 @@ class Marks {
   public:
     bool all_taken() const { return first_free() == RingFin::kMarks; }
 
-    /// Takes the lowest free mark for the message whose RTS has that sequence number, and returns
+    /// Takes the lowest free mark for the message whose RTS has that fragment number, and returns
     /// it. REQUIRES: !all_taken().
     std::uint64_t take(std::uint64_t sequence) {
         const std::uint64_t mark = first_free();
@@ -35,7 +35,7 @@ class Marks {
     }
     void free(std::uint64_t mark) { sequences_[mark] = 0; }
 
-    /// Returns the sequence number of the RTS whose message has that mark.
+    /// Returns the fragment number of the RTS whose message has that mark.
     std::uint64_t sequence(std::uint64_t mark) const { return sequences_[mark]; }
 
   private:

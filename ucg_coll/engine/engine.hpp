@@ -133,9 +133,9 @@ class Engine {
     std::uint64_t next_flag_slot_sequence_ = 0; // Counts uses of the flag slots.
 };
 
-/// Starts an exchange, a program that first shares something and then only reads what its peers
-/// have shared, on a short path. Most short collectives on one host are exchanges; one that has to
-/// wait goes on like any other program. REQUIRES: nothing else is in progress.
+/// Starts a flag-slot exchange, a program that first shares something and then only reads what its
+/// peers have shared, on a short path. Most short collectives on one host are of this kind; one
+/// that has to wait goes on like any other program. REQUIRES: nothing else is in progress.
 inline void Engine::exchange(Execution& execution) {
     execution.sequence_ = next_sequence_;
     execution.exchange_.sequence.collective = next_sequence_++;

@@ -113,8 +113,8 @@ class Execution {
     bool advance_helped();
     /// Issues steps until one must wait or the collective has ended.
     void advance();
-    /// Runs an exchange from its start until it must wait or has ended. REQUIRES: the sequence of
-    /// exchange_ is set.
+    /// Runs a flag-slot exchange from its start until it must wait or has ended. REQUIRES: the
+    /// sequence of exchange_ is set.
     void exchange();
     [[gnu::noinline]] void await_exchange(std::size_t seen);
     [[gnu::noinline]] void await_operator(const graph::Step* at);

@@ -29,8 +29,8 @@ struct Program {
     transport::PeerMemory* memory = nullptr;    ///< For an exposed schedule, else null; not owned.
     graph::StagingLayout staging;               ///< Of this rank's part of `memory`.
     transport::FlagSlots* flag_slots = nullptr; ///< For a schedule with flag slots; not owned.
-    /// Whether the program is an exchange: it shares something first, and after that waits for
-    /// nothing but flag slots. The engine starts it on a shorter path.
+    /// Whether the program is a flag-slot exchange: it shares something first, and after that waits
+    /// for nothing but flag slots. The engine starts it on a shorter path.
     bool exchange = false;
     HelpedProgram helped; ///< Its `help` is null unless ranks help one another.
     std::uint16_t plan = 0;

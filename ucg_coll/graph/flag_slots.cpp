@@ -10,7 +10,7 @@
 namespace ucg::graph {
 namespace {
 
-/// Rewrites one rank's program, op by op.
+/// Rewrites one rank's schedule, op by op.
 class Rewriter {
   public:
     /// `flag_slot_bytes` has the bytes that each rank shares, and `readers` the ranks that read

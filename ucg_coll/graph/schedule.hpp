@@ -1,4 +1,4 @@
-// The schedule graph: one rank's program for one collective, as a plain value. An algorithm returns
+// The schedule graph: the ops of one rank for one collective, a plain value. An algorithm returns
 // it; verify proves it, sim prices it, text/json/dot show it, the engine executes it.
 //
 // A schedule has no pointers and no handles. It can be copied, compared, printed and parsed.
@@ -218,7 +218,7 @@ struct Repeat {
     }
 };
 
-/// One rank's program.
+/// The ops of one rank.
 ///
 /// The order of ops is an issue order: an engine may issue them one by one in this order, waiting
 /// before each until its dependencies have completed, while messages already issued complete in the

@@ -33,7 +33,7 @@ std::vector<Candidate> candidates(const Facts& facts, const graph::Request& requ
 /// has a row that is always eligible.
 const Algorithm& choose(const Facts& facts, const graph::Request& request);
 
-/// Returns the program of `rank`. If `algorithm` is empty the planner chooses; else it must name a
+/// Returns the schedule of `rank`. If `algorithm` is empty the planner chooses; else it must name a
 /// row that is eligible, maybe with an argument (split_algorithm). Fails with invalid_argument
 /// (malformed request; unknown algorithm, with the names that exist; wrong argument) or unsupported
 /// (not eligible, with the reason).
