@@ -27,11 +27,11 @@ def message_bytes(size, seed, ranks, source, target):
 
 
 class Network:
-    """A tree of switches; rank r is on the r-th host of the file."""
+    """A tree of switches, which `ucg_topo` reads; rank r is on the r-th host of the file."""
 
-    def __init__(self, name, path):
-        self.name, self.path = name, path
-        tree = topology.read(path)
+    def __init__(self, name, path, ucg_topo):
+        self.name, self.path, self.ucg_topo = name, path, ucg_topo
+        tree = topology.read(path, ucg_topo)
         self.machines = tree.hosts
         self.parents = {child: switch.name for child, switch in tree.parents().items()}
 

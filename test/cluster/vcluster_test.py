@@ -211,7 +211,7 @@ class UpAndDown(Case):
             ("exec", "n0", "--", "true"): "no cluster 'default' is up",
             ("up", "--topology", "/nonexistent"): "No such file",
             ("up", "--topology", self.file("SwitchName=s0\n")):
-                "topology.conf:1: there is no machine",
+                "topology.conf: line 1: there is no machine",
             ("up", "--hosts", "2", "--link", "n7=1gbit"): "--link n7",
             ("up", "--hosts", "9", "--subnet", "10.0.0.0/29"): "room for 10 hosts",
             ("up", "--hosts", "2", "--head", "n1"): "choose another with --head",

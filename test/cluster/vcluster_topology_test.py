@@ -1,100 +1,75 @@
 #!/usr/bin/env python3
-"""How vcluster reads topology.conf and host lists; the test needs no rights and no network."""
+"""How vcluster takes a tree of switches from ucg_topo, and what its links have; the test needs no
+rights and no network.
+
+usage: vcluster_topology_test.py UCG_TOPO
+"""
 
 import json
 import pathlib
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOPOLOGIES = ROOT / "test/topologies"
 sys.path.insert(0, str(ROOT / "tools"))
 
 from vcluster_parts import topology  # noqa: E402
 from vcluster_parts.errors import VclusterError  # noqa: E402
-from vcluster_parts.hostlist import expand  # noqa: E402
 
 TWO_LEVELS = """\
 # Two racks.
 SwitchName=s0 Nodes=n[0-1] LinkSpeed=100mbit
-switchname=s1 NODES=n[2-3]   # keys in any case
-
-SwitchName=top \\
-    Switches=s[0-1]
+SwitchName=s1 Nodes=n[2-3]
+SwitchName=top Switches=s[0-1]
 """
 
 
-class HostList(unittest.TestCase):
-    def test_expands_in_the_order_written(self):
-        cases = {
-            "n0": ["n0"],
-            "n[0-2]": ["n0", "n1", "n2"],
-            "n[0-1,5],login": ["n0", "n1", "n5", "login"],
-            "n[08-10]": ["n08", "n09", "n10"],
-            "r[0-1]n[0-1]": ["r0n0", "r0n1", "r1n0", "r1n1"],
-            "rack[2]x": ["rack2x"],
-        }
-        for text, names in cases.items():
-            with self.subTest(text):
-                self.assertEqual(expand(text), names)
+def read(text, unit=None):
+    """Topology of that text of a file."""
+    with tempfile.TemporaryDirectory() as place:
+        path = pathlib.Path(place) / "-file"  # This is no option.
+        path.write_text(text, encoding="utf-8")
+        return topology.read(str(path), UCG_TOPO, unit)
 
 
-class Parse(unittest.TestCase):
-    def test_reads_a_tree(self):
-        tree = topology.parse(TWO_LEVELS, "file")
+class Tree(unittest.TestCase):
+    def check_two_levels(self, tree):
         self.assertEqual(tree.root, "top")
         self.assertEqual(tree.hosts, ["n0", "n1", "n2", "n3"])
         self.assertEqual({name: switch.name for name, switch in tree.parents().items()},
                          {"n0": "s0", "n1": "s0", "n2": "s1", "n3": "s1", "s0": "top",
                           "s1": "top"})
+        self.assertEqual(tree.rates, {"n0": 100_000_000, "n1": 100_000_000})
 
-    def test_one_switch_is_the_tree_of_a_plain_count(self):
+    def test_is_that_of_the_file(self):
+        self.check_two_levels(read(TWO_LEVELS))
+
+    def test_may_come_from_json(self):
+        nodes = [{"name": "top", "kind": "switch"}]
+        nodes += [{"name": f"s{i}", "kind": "switch", "parent": "top"} for i in range(2)]
+        nodes += [{"name": f"n{i}", "kind": "machine", "parent": f"s{i // 2}",
+                   **({"bytes_per_second": 12_500_000} if i < 2 else {})} for i in range(4)]
+        self.check_two_levels(read(json.dumps({"nodes": nodes})))
+
+    def test_of_one_switch_is_that_of_a_plain_count(self):
         self.assertEqual(topology.one_switch(3).hosts, ["n0", "n1", "n2"])
         with self.assertRaises(VclusterError):
             topology.one_switch(0)
 
     def test_names_are_those_that_a_host_of_this_kind_can_have(self):
         for name in ("n0.example", "n_", "n" * 64):
-            with self.subTest(name), self.assertRaisesRegex(VclusterError, "file:1: .*cannot be"):
-                topology.parse(f"SwitchName=s0 Nodes={name}", "file")
+            with self.subTest(name), self.assertRaisesRegex(VclusterError, "-file: .*cannot be"):
+                read(f"SwitchName=s0 Nodes={name}")
 
-
-class SharedCases(unittest.TestCase):
-    """The files in test/topologies, which the test of the library's reader reads as well."""
-
-    def test_good_files_are_read_as_the_json_beside_them_says(self):
-        files = sorted(TOPOLOGIES.glob("good/*.conf"))
-        self.assertGreaterEqual(len(files), 8)
-        for file in files:
-            with self.subTest(file.name):
-                tree = topology.read(file)
-                above = {name: switch.name for name, switch in tree.parents().items()}
-                rates = {name: link.rate for name, link in topology.links(tree).items()}
-                nodes = json.loads(file.with_suffix(".json").read_text("utf-8"))["nodes"]
-                self.assertEqual({node["name"]: node.get("parent") for node in nodes},
-                                 {tree.root: None, **above})
-                for switch in tree.switches:
-                    below = [node for node in nodes if node.get("parent") == switch.name]
-                    self.assertEqual(switch.nodes + switch.switches,
-                                     [node["name"] for node in below])
-                for node in nodes[1:]:
-                    self.assertEqual(rates[node["name"]], node.get("bytes_per_second", 0) * 8
-                                     or None)
-
-    def test_bad_files_are_refused_with_line_and_reason(self):
-        rows = (TOPOLOGIES / "bad/refused.tsv").read_text("utf-8").splitlines()
-        cases = [row.split("\t") for row in rows if ".conf\t" in row]
-        self.assertEqual({file for file, *_ in cases},
-                         {path.name for path in TOPOLOGIES.glob("bad/*.conf")})
-        for file, line, *words in cases:
-            with self.subTest(file):
-                path = TOPOLOGIES / "bad" / file
-                with self.assertRaises(VclusterError) as caught:
-                    topology.read(path)
-                self.assertTrue(str(caught.exception).startswith(f"{path}:{line}: "),
-                                caught.exception)
-                self.assertIn("".join(words), str(caught.exception))
+    def test_a_bad_file_is_refused_with_line_and_reason(self):
+        for text, reason in (("SwitchName=s0\n", "-file: line 1: there is no machine"),
+                             ("\nHosts=n0\n", "-file: line 2: unknown key 'Hosts'"),
+                             ("{", "-file: ")):
+            with self.subTest(text), self.assertRaisesRegex(VclusterError, reason) as caught:
+                read(text)
+            self.assertNotIn("ucg_topo: ", str(caught.exception))
 
 
 class Rates(unittest.TestCase):
@@ -113,30 +88,22 @@ class Links(unittest.TestCase):
         return {name: link.rate for name, link in topology.links(tree, **options).items()}
 
     def test_the_nearest_word_wins(self):
-        tree = topology.parse(TWO_LEVELS, "file")
+        tree = read(TWO_LEVELS)
         rates = self.rates(tree, rate="1gbit", overrides={"n1": "10mbit"})
         self.assertEqual(rates, {"n0": 100_000_000, "n1": 10_000_000, "n2": 1_000_000_000,
                                  "n3": 1_000_000_000, "s0": 1_000_000_000, "s1": 1_000_000_000})
 
     def test_a_bare_link_speed_counts_only_with_a_unit(self):
-        tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
-        self.assertEqual(self.rates(tree), {"n0": None})
-        self.assertEqual(self.rates(tree, unit="mbit"), {"n0": 40_000_000})
-        none = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=0", "file")
-        self.assertEqual(self.rates(none, unit="mbit", rate="1gbit"), {"n0": 10**9})
-
-    def test_the_unit_that_a_file_names_counts_before_the_one_given(self):
-        for blanks in ("", " \r"):
-            tree = topology.parse(f"# UCG: LinkSpeed is in kbit/s{blanks}\n"
-                                  "SwitchName=s0 Nodes=n0 LinkSpeed=40", "file")
-            for unit in (None, "mbit"):
-                self.assertEqual(self.rates(tree, unit=unit), {"n0": 40_000})
-        tree = topology.parse("SwitchName=s0 Nodes=n0 LinkSpeed=40 "
-                              "# UCG: LinkSpeed is in kbit/s", "file")
-        self.assertEqual(self.rates(tree), {"n0": None})
+        text = "SwitchName=s0 Nodes=n0 LinkSpeed=40"
+        self.assertEqual(self.rates(read(text)), {"n0": None})
+        self.assertEqual(self.rates(read(text, "mbit")), {"n0": 40_000_000})
+        self.assertEqual(self.rates(read(f"# UCG: LinkSpeed is in kbit/s\n{text}", "mbit")),
+                         {"n0": 40_000})
+        none = read("SwitchName=s0 Nodes=n0 LinkSpeed=0", "mbit")
+        self.assertEqual(self.rates(none, rate="1gbit"), {"n0": 10**9})
 
     def test_an_override_must_name_a_link(self):
-        tree = topology.parse(TWO_LEVELS, "file")
+        tree = read(TWO_LEVELS)
         for name in ("n9", "top"):
             with self.subTest(name), self.assertRaises(VclusterError):
                 topology.links(tree, overrides={name: "1gbit"})
@@ -161,4 +128,5 @@ class Links(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    UCG_TOPO = sys.argv.pop()
     unittest.main()

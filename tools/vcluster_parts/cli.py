@@ -12,8 +12,8 @@ from command_line import Parser, whole
 
 from . import fabric, linux, registry, session, topology
 from .errors import VclusterError
-from .hostlist import MAX_HOSTS
 from .program import NAME, named
+from .topology import MAX_HOSTS
 
 DESCRIPTION = """\
 Real hosts on one machine. Each host has its own network, host name, process tree, shared memory
@@ -37,7 +37,7 @@ commands:
   goes before the word mpirun.
 
 topology files:
-  Slurm's topology.conf. The switches must form one tree:
+  Slurm's topology.conf, or JSON, as ucg_topo reads both. The switches must form one tree:
 
       SwitchName=s0 Nodes=n[0-3]  LinkSpeed=1gbit
       SwitchName=s1 Nodes=n[4-7]  LinkSpeed=1gbit
@@ -69,8 +69,9 @@ latency and loss:
   processor about 3 microseconds a frame, so links with latency carry some Gbit/s together; others
   stay the kernel's own. What is lost depends on --seed alone, frame by frame.
 
-  vcluster_links is built with the project. It is looked for as $VCLUSTER_FORWARDER, in build/tools
-  and build-check/tools beside vcluster's folder, and in PATH.
+  vcluster_links is built with the project, as is ucg_topo, which reads topology files. They are
+  looked for as $VCLUSTER_FORWARDER and $VCLUSTER_UCG_TOPO, in build/tools and build-check/tools
+  beside vcluster's folder, and in PATH.
 
 what mpirun is told:
   By environment, so that your own options on its command line win: the remote shell, the hosts
@@ -146,7 +147,8 @@ def _parser():
                         help="which cluster")
     build = argparse.ArgumentParser(add_help=False)
     shape = build.add_mutually_exclusive_group()
-    shape.add_argument("--topology", metavar="FILE", help="Slurm topology.conf with the switches")
+    shape.add_argument("--topology", metavar="FILE",
+                       help="Slurm topology.conf with the switches, or ucg_topo's JSON")
     shape.add_argument("--hosts", type=whole(1, MAX_HOSTS), default=4, metavar="N",
                        help="N hosts n0, n1, ... on one switch (default: 4)")
     build.add_argument("--rate", metavar="RATE", type=_told(topology.parse_rate),
@@ -206,17 +208,21 @@ def _parser():
 
 def _spec(options, program):
     """The checked description of the cluster that the options ask for."""
-    tree = topology.read(options.topology) if options.topology \
-        else topology.one_switch(options.hosts)
+    if options.topology:
+        ucg_topo = _built("ucg_topo", "VCLUSTER_UCG_TOPO", "a topology file needs", program)
+        tree = topology.read(options.topology, ucg_topo, options.link_speed_unit)
+    else:
+        tree = topology.one_switch(options.hosts)
     overrides = {}
     for item in options.link:
         name, values = _link(item)
         overrides[name] = values
     links = topology.links(tree, rate=options.rate, latency=options.latency, loss=options.loss,
-                           overrides=overrides, unit=options.link_speed_unit)
+                           overrides=overrides)
     _need_programs(any(link.rate for link in links.values()))
     needed = any(link.is_forwarded for link in links.values())
-    forwarder = _forwarder(program) if needed else ""
+    forwarder = _built("vcluster_links", "VCLUSTER_FORWARDER",
+                       "links with latency or loss need", program) if needed else ""
     own = [os.path.dirname(os.path.realpath(path)) for path in (program, forwarder) if path]
     spec = fabric.Spec(name=getattr(options, "name", ""), topology=tree, links=links,
                        slots=options.slots, head=options.head, subnet=options.subnet,
@@ -235,25 +241,24 @@ def _need_programs(shaped):
             raise VclusterError(f"'{program}' is not installed (Debian package: iproute2)")
 
 
-def _forwarder(program):
-    """The program behind links with latency or loss."""
+def _built(name, variable, needed, program):
+    """Where a program of the build is that something needs."""
     root = os.path.dirname(os.path.dirname(os.path.realpath(program)))
-    chosen = os.environ.get("VCLUSTER_FORWARDER")
+    chosen = os.environ.get(variable)
     places = [chosen] if chosen else [
-        *(f"{root}/{build}/tools/vcluster_links" for build in ("build", "build-check")),
-        shutil.which("vcluster_links") or ""]
+        *(f"{root}/{build}/tools/{name}" for build in ("build", "build-check")),
+        shutil.which(name) or ""]
     for place in places:
         if os.access(place, os.X_OK):
             return os.path.realpath(place)
     if chosen:
-        where = f"at {chosen} (VCLUSTER_FORWARDER)"
+        where = f"at {chosen} ({variable})"
     elif os.path.exists(f"{root}/meson.build"):
         where = (f"built; build it with: meson setup {root}/build && ninja -C {root}/build "
-                 "tools/vcluster_links")
+                 f"tools/{name}")
     else:
         where = f"at {root}/build/tools, where it is installed, nor in PATH"
-    raise VclusterError("links with latency or loss need the program vcluster_links, which is not "
-                        + where)
+    raise VclusterError(f"{needed} the program {name}, which is not {where}")
 
 
 def _shared(asked, unasked):

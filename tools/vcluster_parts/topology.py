@@ -1,18 +1,17 @@
-"""Reads Slurm's topology.conf into a checked tree of switches and hosts, and the properties of
-its links."""
+"""The tree of switches and hosts, which ucg_topo reads from a file, and the properties of its
+links."""
 
+import json
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 from .errors import VclusterError
-from .hostlist import expand
+
+# A longer list of hosts is a typing error, not a cluster for one machine.
+MAX_HOSTS = 65536
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?")
-# Key=value, with or without blanks around '=', the value maybe in quotes.
-_ASSIGNMENT = re.compile(r'\s*([^\s=]*)\s*=\s*(?:"([^"]*)"(?=\s|$)|([^\s"]\S*)|(?=$))', re.ASCII)
-# The unit of bare numbers, as ucg_topo writes it into files that Slurm itself has to accept.
-_UNIT = re.compile(r"^# UCG: LinkSpeed is in ([kMG]bit)/s[ \t\r\f\v]*$", re.MULTILINE)
-_BLANKS = " \t\r\f\v"
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kmgt]?)(bit|bps)", re.IGNORECASE)
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(s|ms|us|ns)", re.IGNORECASE)
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -92,17 +91,18 @@ class Switch:
     name: str
     nodes: list = field(default_factory=list)
     switches: list = field(default_factory=list)
-    link_speed: str = ""
-    line: int = 0
 
 
 @dataclass
 class Topology:
     """A tree: every host and every switch but the root hangs below exactly one switch."""
 
-    switches: list  # in the order of the file
-    root: str
-    unit: str = ""  # of bare numbers, if the file names one
+    switches: list  # in the order of the file, the root first
+    rates: dict = field(default_factory=dict)  # {host or switch: bits per second of the link above}
+
+    @property
+    def root(self):
+        return self.switches[0].name
 
     @property
     def hosts(self):
@@ -118,175 +118,60 @@ def one_switch(count):
     """`count` hosts n0, n1, ... on one switch s0."""
     if count < 1:
         raise VclusterError(f"--hosts {count}: a cluster has at least one host")
-    return check([Switch("s0", nodes=[f"n{index}" for index in range(count)])], "--hosts")
+    return Topology([Switch("s0", nodes=[f"n{index}" for index in range(count)])])
 
 
-def read(path):
-    try:
-        with open(path, encoding="utf-8", newline="\n") as file:
-            return parse(file.read(), path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise VclusterError(f"{path}: {error}") from error
+def read(path, ucg_topo, unit=None):
+    """Topology of a file that the program `ucg_topo` reads: Slurm's topology.conf, or its JSON.
+    Slurm gives LinkSpeed no unit: a bare number counts only with the one that a comment of the file
+    names, else `unit` ("mbit")."""
+    command = [ucg_topo, "cluster", "--format", "json",
+               *(["--link-speed-unit", unit] if unit else []), "--", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().removeprefix("ucg_topo: ")
+        raise VclusterError(said or f"{ucg_topo} ended with status {done.returncode}")
+    return tree_of(json.loads(done.stdout)["nodes"], path)
 
 
-def parse(text, source):
-    """Topology from the text of a topology.conf; messages begin with `source`:line."""
-    named = _UNIT.search(text)
-    unit = named[1].lower() if named else ""
-    tree = check([_parse_line(line, f"{source}:{number}", number, unit)
-                  for number, line in _logical_lines(text)], source)
-    tree.unit = unit
-    return tree
+def tree_of(nodes, source):
+    """Topology of ucg_topo's nodes, of which each but the root follows the one above it, if all
+    have usable names."""
+    switches, rates = {}, {}
+    for node in nodes:
+        name = node["name"]
+        if not _NAME.fullmatch(name):
+            raise VclusterError(f"{source}: '{name[:60]}' cannot be the name of a host (letters, "
+                                "digits, - and _, at most 63, beginning and ending with a letter "
+                                "or digit)")
+        is_switch = node["kind"] == "switch"
+        if "parent" in node:
+            above = switches[node["parent"]]
+            (above.switches if is_switch else above.nodes).append(name)
+        if is_switch:
+            switches[name] = Switch(name)
+        if "bytes_per_second" in node:
+            rates[name] = 8 * node["bytes_per_second"]
+    return Topology(list(switches.values()), rates)
 
 
-def _logical_lines(text):
-    """(number of the first line, text) with comments taken off and continuations joined."""
-    pending, first = "", 0
-    for number, raw in enumerate(text.split("\n"), 1):
-        line = raw.split("#", 1)[0].rstrip(_BLANKS)
-        first = first or number
-        if line.endswith("\\"):
-            pending += line[:-1]
-            continue
-        if (pending + line).strip():
-            yield first, (pending + line).strip()
-        pending, first = "", 0
-    if pending.strip():
-        yield first, pending.strip()
-
-
-def _parse_line(line, where, number, unit):
-    values, position = {}, 0
-    while position < len(line):
-        match = _ASSIGNMENT.match(line, position)
-        if not match:
-            word = line[position:].split()[0]
-            if word.lower() == "include":
-                raise VclusterError(f"{where}: Slurm's 'Include' is not followed: put the lines of "
-                                    "that file here")
-            raise VclusterError(f"{where}: '{word[:60]}' is not of the form Key=value")
-        key, value = match[1].lower(), match[2] if match[2] is not None else match[3]
-        if key in ("blockname", "blocksizes"):
-            raise VclusterError(f"{where}: '{match[1]}' is of Slurm's plugin topology/block, whose "
-                                "files tell of no switches")
-        if key not in ("switchname", "nodes", "switches", "linkspeed"):
-            raise VclusterError(f"{where}: unknown key '{match[1]}' (SwitchName, Nodes, Switches "
-                                "and LinkSpeed are known)")
-        if key in values:
-            raise VclusterError(f"{where}: '{match[1]}' appears twice")
-        if not value:
-            raise VclusterError(f"{where}: '{match[1]}' has no value")
-        values[key] = value
-        position = match.end()
-    if "switchname" not in values:
-        raise VclusterError(f"{where}: SwitchName is missing")
-    try:
-        _rate_of(values.get("linkspeed", ""), unit)
-        return Switch(values["switchname"],
-                      nodes=expand(values["nodes"]) if "nodes" in values else [],
-                      switches=expand(values["switches"]) if "switches" in values else [],
-                      link_speed=values.get("linkspeed", ""), line=number)
-    except VclusterError as error:
-        raise VclusterError(f"{where}: {error}") from error
-
-
-def check(switches, source):
-    """Topology of `switches` when they form one tree with usable names, else VclusterError."""
-    if not switches:
-        raise VclusterError(f"{source}:1: there is no switch")
-    by_name = {}
-    for switch in switches:
-        if switch.name in by_name:
-            raise VclusterError(f"{source}:{switch.line}: '{switch.name}' is a switch of line "
-                                f"{by_name[switch.name].line} already")
-        by_name[switch.name] = switch
-    parent = _find_parents(switches, by_name, source)
-    if not any(switch.nodes for switch in switches):
-        raise VclusterError(f"{source}:{switches[-1].line}: there is no machine")
-    roots = [switch for switch in switches if switch.name not in parent]
-    if len(roots) > 1:
-        raise VclusterError(f"{source}:{roots[1].line}: '{roots[1].name}' and '{roots[0].name}' "
-                            f"(line {roots[0].line}) have no switch above them: machines below "
-                            "them could not reach one another")
-    _check_reach(roots, by_name, parent, source)
-    return Topology(switches, roots[0].name)
-
-
-def _find_parents(switches, by_name, source):
-    parent = {}
-    for switch in switches:
-        where = f"{source}:{switch.line}"
-        for name in [switch.name] + switch.nodes:
-            if not _NAME.fullmatch(name):
-                raise VclusterError(f"{where}: '{name[:60]}' cannot be the name of a host "
-                                    "(letters, digits, - and _, at most 63, beginning and ending "
-                                    "with a letter or digit)")
-        for child in switch.switches:
-            if child not in by_name:
-                raise VclusterError(f"{where}: switch '{child[:60]}' is not defined")
-        for child in switch.nodes + switch.switches:
-            if child in parent:
-                raise VclusterError(f"{where}: '{child}' hangs below '{parent[child].name}' (line "
-                                    f"{parent[child].line}) already")
-            parent[child] = switch
-        for child in switch.nodes:
-            if child in by_name:
-                raise VclusterError(f"{where}: '{child}' is a switch of line "
-                                    f"{by_name[child].line} already")
-    return parent
-
-
-def _check_reach(roots, by_name, parent, source):
-    """Checks that the root reaches everything. Each node has one parent, so a node that it does
-    not reach is on a ring or below one."""
-    reached, pending = set(), [root.name for root in roots]
-    while pending:
-        name = pending.pop()
-        reached.add(name)
-        pending += by_name[name].switches
-    lost = [name for name in by_name if name not in reached]
-    if not lost:
-        return
-    seen, name = set(), lost[0]
-    while name not in seen:
-        seen.add(name)
-        name = parent[name].name
-    ring = [name]
-    while parent[ring[-1]].name != name:
-        ring.append(parent[ring[-1]].name)
-    line = min(by_name[member].line for member in ring)
-    raise VclusterError(f"{source}:{line}: the switches form a ring: " + ", ".join(ring[:10])
-                        + (", ..." if len(ring) > 10 else ""))
-
-
-def links(topology, *, rate=None, latency=None, loss=None, overrides=None, unit=None):
+def links(topology, *, rate=None, latency=None, loss=None, overrides=None):
     """{host or switch: the Link above it}.
 
     The nearest word wins: `overrides` ({name: "1gbit,2ms,0.1%"}, of which any may be left out),
-    then LinkSpeed of the switch above, then `rate`, `latency` and `loss`, which are for all links.
-    Slurm gives LinkSpeed no unit: a bare number counts only with the one that a comment of the file
-    names, else `unit` ("mbit").
+    then the rate that the topology has, then `rate`, `latency` and `loss`, which are for all links.
     """
     overrides = overrides or {}
     parents = topology.parents()
     for name in overrides:
         if name not in parents:
             raise VclusterError(f"--link {name}: no host or switch of this name has a link above")
-    common = {"latency_ns": parse_latency(latency) if latency else 0,
+    common = {"rate": parse_rate(rate) if rate else None,
+              "latency_ns": parse_latency(latency) if latency else 0,
               "loss": parse_loss(loss) if loss else 0.0}
     made = {}
-    for name, switch in parents.items():
-        speed = _rate_of(switch.link_speed, topology.unit or unit)
-        if speed is None and rate:
-            speed = parse_rate(rate)
+    for name in parents:
+        file = {"rate": topology.rates[name]} if name in topology.rates else {}
         own = parse_link(overrides[name]) if name in overrides else {}
-        made[name] = Link(**{"rate": speed, **common, **own})
+        made[name] = Link(**{**common, **file, **own})
     return made
-
-
-def _rate_of(speed, unit):
-    """What LinkSpeed says, in bits per second; None where it says nothing: it is missing or 0, or
-    a number without a unit."""
-    if re.fullmatch(r"[0-9]+", speed):
-        return parse_rate(speed + unit) if unit and int(speed) > 0 else None
-    return parse_rate(speed) if speed else None

@@ -324,7 +324,7 @@ class Options(Case):
                      "\x1b]0;title\x07\n", "SwitchName=s0 Nodes=n[0-\x7f]\n"):
             with self.subTest(repr(text)):
                 done = run(VCLUSTER, "up", "--topology", self.file("topology.conf", text))
-                self.is_told(done, 1, "topology.conf:1", "\\u")
+                self.is_told(done, 1, "topology.conf: line 1", "\\u")
 
     def test_what_is_installed_calls_itself_by_its_own_name(self):
         installed = self.file("ucg_vcluster")
