@@ -1,9 +1,9 @@
-// Processes that copy from or to the memory of the same other process take turns at looking up its
-// pages. The kernel finds and holds up to 1024 pages (4 MiB) before it copies them, and for each
-// page it takes the lock of a page table, which serves 2 MiB. Two calls that do so at the same time
-// hand the lock's cache line to and fro, and take five times as long as one (256 KiB: 47 us instead
-// of 8.4, Sapphire Rapids). Where the second call begins when the first one has found its pages,
-// one copies while the other looks up, and both are done after 20 us.
+// Processes that copy from or to the memory of the same other process look up its pages one after
+// the other. The kernel finds and holds up to 1024 pages (4 MiB) before it copies them, and for
+// each page it takes the lock of a page table, which serves 2 MiB. Two calls that do so at the same
+// time hand the lock's cache line to and fro, and take five times as long as one (256 KiB: 47 us
+// instead of 8.4, Sapphire Rapids). Where the second call begins when the first one has found its
+// pages, one copies while the other looks up, and both are done after 20 us.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +15,33 @@
 
 namespace ucg::shm {
 
-/// The turns at one rank's memory. The time is the host's steady clock, in nanoseconds; where a
-/// process has another time namespace, or a peer was stopped after it took its turn, calls collide
-/// or wait for at most kAheadMax, and nothing else happens. Thread-safe.
+/// The lookups of pages of one rank's memory. Each caller reserves the time of its own. The time is
+/// the host's steady clock, in nanoseconds; where a process has another time namespace, or a peer
+/// was stopped after it reserved its time, calls collide or wait for at most kAheadMax, and nothing
+/// else happens. Thread-safe.
 class PageLookups {
   public:
     PageLookups() = default; ///< Nobody waits.
-    /// `until` is a word that all ranks map: when the last turn ends that was taken; 0 at first.
-    /// Not owned. `per_byte_ns` is the time in which the kernel finds the pages, and calls that
-    /// copy less than `bytes_min` take no turns.
+    /// `until` is a word that all ranks map: when the last reserved time ends; 0 at first. Not
+    /// owned. `per_byte_ns` is the time in which the kernel finds the pages. Calls that copy less
+    /// than `bytes_min` do not wait, and reserve nothing.
     PageLookups(std::atomic<std::int64_t>& until, double per_byte_ns, std::uint64_t bytes_min)
         : until_(&until), per_byte_ns_(per_byte_ns), bytes_min_(bytes_min) {}
 
-    /// Waits for the turn of a call that copies so many bytes, and takes it.
-    void take_turn(std::uint64_t bytes) const {
+    /// Reserves the time for the lookups of a call that copies so many bytes, and waits until it
+    /// begins.
+    void wait(std::uint64_t bytes) const {
         if (until_ == nullptr || bytes < bytes_min_) {
             return;
         }
-        const std::int64_t start = begin(now(), duration(bytes));
+        const std::int64_t start = reserve(now(), duration(bytes));
         while (now() < start) {
             cpu_pause();
         }
     }
 
-    /// Takes a turn of `duration` at the time `now` or later. Returns when it begins.
-    std::int64_t begin(std::int64_t now, std::int64_t duration) const {
+    /// Reserves `duration` at the time `now` or later. Returns when it begins.
+    std::int64_t reserve(std::int64_t now, std::int64_t duration) const {
         // Relaxed: the word orders nothing but itself.
         std::int64_t until = until_->load(std::memory_order_relaxed);
         std::int64_t start = 0;

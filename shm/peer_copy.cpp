@@ -200,7 +200,7 @@ Status pull(const PeerReach& peer, const RemoteBytes& from, std::byte* to, std::
     if (!peer.reads()) {
         return not_permitted(peer);
     }
-    peer.lookups.take_turn(bytes);
+    peer.lookups.wait(bytes);
     Status status = read_by_kernel(peer.process, from.address, to, bytes);
     if (is_refusal(status) || status.code() == Code::invalid_argument) {
         status = unless_ended(std::move(status), peer);
@@ -220,7 +220,7 @@ Status push(const PeerReach& peer, const RemoteBytes& to, const std::byte* from,
     if (!peer.writes()) {
         return not_permitted(peer);
     }
-    peer.lookups.take_turn(bytes);
+    peer.lookups.wait(bytes);
     Status status = write_by_kernel(peer, to.address, from, bytes);
     if (is_refusal(status)) {
         status = unless_ended(std::move(status), peer);

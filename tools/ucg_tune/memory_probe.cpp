@@ -392,7 +392,7 @@ class Probe {
             return far.status();
         }
         for (const CacheWork& work : works) {
-            Vectors vectors(work.bytes);
+            Vectors vectors(work.bytes, work.cache != cost::Cache::memory);
             const std::string where(cost::name(work.cache));
             Status status = run_.rounds(where, on(pair(), work.bytes / 2),
                                         [&](Driver& driver, std::uint32_t round) {
@@ -497,8 +497,11 @@ class Probe {
         cma.written_per_byte_ns = run_.learn_slope(std::span(written).subspan(1), cma.fixed_ns,
                                                    "memory.cma", "written_per_byte_ns");
         const std::vector<FitPoint> lookups = run_.points(where, Series::cma_lookup);
-        cma.lookup_per_byte_ns = run_.learn_slope(std::span(lookups).subspan(1), lookups.front().y,
-                                                  "memory.cma", "lookup_per_byte_ns");
+        if (lookups.size() > 1) { // Else the kernel has refused them.
+            cma.lookup_per_byte_ns =
+                run_.learn_slope(std::span(lookups).subspan(1), lookups.front().y, "memory.cma",
+                                 "lookup_per_byte_ns");
+        }
         return {};
     }
 

@@ -17,9 +17,6 @@ namespace ucg::tools {
 /// Vectors of up to this length are repeated within a round, so that the time of a clock reading,
 /// 25 ns, and the clock's steps do not show.
 inline constexpr std::uint64_t kRoundBytes = 64 << 10;
-/// What is longer lies in no cache, so that touching it before it is timed would bring nothing
-/// near.
-inline constexpr std::uint64_t kCachedBytesMax = std::uint64_t{768} << 20;
 /// Each block of a round begins on a page of its own, so that a prefetcher does not run from one to
 /// the next, and at another offset within its page than the others, since equal offsets would all
 /// fall into one set of an L1.
@@ -80,7 +77,9 @@ inline void copy_cached(std::byte* target, const std::byte* source, std::uint64_
 /// Vectors of doubles that only the driver accesses.
 class Vectors {
   public:
-    explicit Vectors(std::uint64_t bytes) : memory_(bytes / sizeof(double), 1.0) {}
+    /// `cached`: a cache holds them, and so is to hold them before they are timed.
+    explicit Vectors(std::uint64_t bytes, bool cached = true)
+        : memory_(bytes / sizeof(double), 1.0), cached_(cached) {}
 
     /// Returns the vector at this offset. Vectors lie one after another.
     std::byte* at(std::uint64_t offset) {
@@ -118,7 +117,7 @@ class Vectors {
         own_pages();
         const std::uint64_t times =
             std::clamp<std::uint64_t>(16 * kRoundBytes / touched_bytes, 1, 1000);
-        if (touched_bytes <= kCachedBytesMax) {
+        if (cached_) {
             action(); // Brings it into the cache.
         }
         const Clock::time_point start = Clock::now();
@@ -130,6 +129,7 @@ class Vectors {
     }
 
     std::vector<double> memory_;
+    bool cached_;
     bool owned_ = false;
 };
 

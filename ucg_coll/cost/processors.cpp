@@ -267,6 +267,7 @@ Profile sapphire_rapids_profile() {
     memory.cma.fixed_ns = 450;
     memory.cma.per_byte_ns = 0.045;
     memory.cma.written_per_byte_ns = 0.1;
+    memory.cma.lookup_per_byte_ns = 0.0112;
     memory.cma.bytes_min = 8 << 10;
     memory.cma.one_way_bytes_min = 48 << 10;
     memory.cma.combined_bytes_min = kHardlyEverCopiedOnce;
@@ -327,7 +328,6 @@ Profile emerald_rapids_profile() {
     memory.cma.fixed_ns = 492;
     memory.cma.per_byte_ns = 0.0435;
     memory.cma.written_per_byte_ns = 0.109;
-    memory.cma.lookup_per_byte_ns = 0.0105;
     memory.wake = {.yield_switch_ns = 764, .futex_core_ns = 3490, .futex_across_ns = 13600};
     profile.levels[cache_level] = {
         .latency_ns = 169, .overhead_ns = 32, .gap_ns = 60, .gap_per_byte_ns = 0.11};

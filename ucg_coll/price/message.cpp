@@ -67,10 +67,10 @@ bool all_take_turns(const Surroundings& around) {
 
 /// Returns for how long each byte of a single copy occupies the way to the other rank's memory. The
 /// kernel finds and holds page after page of another process's memory before it copies them.
-/// Several ranks that copy from there or to there wait for one another at each page, unless they
-/// take turns at that (cost::kLookupTurnBytesMin), when one copies while the next one looks up. Two
-/// readers of one source that do not take twice as long as one, and fifteen take fifteen times as
-/// long (4 KiB to 1 MiB, Emerald Rapids), at the rate of bytes that were just written.
+/// Several ranks that do so at the same time wait for one another at each page: two readers of one
+/// source take twice as long as one, and fifteen take fifteen times as long (4 KiB to 1 MiB,
+/// Emerald Rapids), at the rate of bytes that were just written. From cost::kSerialLookupBytesMin
+/// on they look up pages one after the other, each while the one before it copies.
 Contention contention(const cost::Profile& profile, topo::Distance distance,
                       const Surroundings& around) {
     if (distance == topo::Distance::network) {

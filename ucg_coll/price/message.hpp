@@ -66,7 +66,7 @@ struct MessagePrice {
 /// For how long each byte of a single copy occupies the way to the other rank's memory.
 struct Contention {
     double per_byte_ns = 0;
-    double in_turns_per_byte_ns = 0; ///< Of copies from cost::kLookupTurnBytesMin on.
+    double serial_lookup_per_byte_ns = 0; ///< Of copies from cost::kSerialLookupBytesMin on.
 };
 
 /// The prices of messages between ranks at one distance. The profile must outlive it.
@@ -133,8 +133,8 @@ class DistancePrices {
     /// others at the tables of that rank's pages.
     double contended_ns(std::uint64_t bytes, std::uint64_t ranks) const {
         return static_cast<double>(bytes) * static_cast<double>(ranks) *
-               (bytes < cost::kLookupTurnBytesMin ? contention_.per_byte_ns
-                                                  : contention_.in_turns_per_byte_ns);
+               (bytes < cost::kSerialLookupBytesMin ? contention_.per_byte_ns
+                                                    : contention_.serial_lookup_per_byte_ns);
     }
 
     MessagePrice price(std::uint64_t bytes, Source source) const;

@@ -126,12 +126,12 @@ TEST_CASE("price: ranks that copy out of one memory share the way there", "[pric
     const double per_byte_ns =
         profile().memory.level(topo::Distance::package).contended_per_byte_ns;
     CHECK(mapped.contended_ns(1000, 7) == Approx(7000 * per_byte_ns));
-    // With the kernel's copies the readers take turns.
+    // With the kernel's copies the readers wait for one another.
     const DistancePrices kernel(profile(), topo::Distance::cache);
     const cost::CmaModel& cma = profile().memory.cma;
     CHECK(kernel.contended_ns(1000, 7) == Approx(7000 * cma.written_per_byte_ns));
     // At looking up pages alone, if the copies are long.
-    const std::uint64_t bytes = cost::kLookupTurnBytesMin;
+    const std::uint64_t bytes = cost::kSerialLookupBytesMin;
     const double cache_per_byte_ns =
         profile().memory.level(topo::Distance::cache).contended_per_byte_ns;
     CHECK(kernel.contended_ns(bytes, 7) ==
@@ -166,7 +166,7 @@ TEST_CASE("price: copies out of one rank's memory wait less where all ranks take
           "[price]") {
     const auto contended_ns = [](double ranks_per_cpu) {
         return DistancePrices(profile(), topo::Distance::cache, {.ranks_per_cpu = ranks_per_cpu})
-            .contended_ns(cost::kLookupTurnBytesMin - 1, 2);
+            .contended_ns(cost::kSerialLookupBytesMin - 1, 2);
     };
     CHECK(contended_ns(1.5) == contended_ns(1));
     CHECK(contended_ns(2) < contended_ns(1));

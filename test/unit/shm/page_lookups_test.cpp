@@ -3,14 +3,14 @@
 
 using ucg::shm::PageLookups;
 
-TEST_CASE("shm/page_lookups: a turn begins when the last one ends", "[shm]") {
+TEST_CASE("shm/page_lookups: a reserved time begins when the last one ends", "[shm]") {
     std::atomic<std::int64_t> until = 0;
     const PageLookups lookups(until, 0.01, 1000);
     CHECK(lookups.duration(100'000) == 1000);
-    CHECK(lookups.begin(5000, 1000) == 5000);
-    CHECK(lookups.begin(5200, 1000) == 6000);
-    CHECK(lookups.begin(5300, 500) == 7000);
-    CHECK(lookups.begin(9000, 500) == 9000);
+    CHECK(lookups.reserve(5000, 1000) == 5000);
+    CHECK(lookups.reserve(5200, 1000) == 6000);
+    CHECK(lookups.reserve(5300, 500) == 7000);
+    CHECK(lookups.reserve(9000, 500) == 9000);
 }
 
 TEST_CASE("shm/page_lookups: the kernel finds 4 MiB before it copies", "[shm]") {
@@ -20,19 +20,19 @@ TEST_CASE("shm/page_lookups: the kernel finds 4 MiB before it copies", "[shm]") 
 }
 
 TEST_CASE("shm/page_lookups: nobody waits for a time that is far away", "[shm]") {
-    // Of a process with another clock, or a great many turns.
+    // Of a process with another clock, or of a great many calls.
     constexpr std::int64_t kDay = 86'400'000'000'000;
     std::atomic<std::int64_t> until = kDay;
     const PageLookups lookups(until, 0.01, 1000);
-    CHECK(lookups.begin(5000, 1000) == 5000);
-    CHECK(lookups.begin(5000, 1000) == 6000);
+    CHECK(lookups.reserve(5000, 1000) == 5000);
+    CHECK(lookups.reserve(5000, 1000) == 6000);
 }
 
-TEST_CASE("shm/page_lookups: short calls, and those without a word, take no turn", "[shm]") {
+TEST_CASE("shm/page_lookups: short calls, and those without a word, do not wait", "[shm]") {
     std::atomic<std::int64_t> until = 0;
-    PageLookups(until, 0.01, 1000).take_turn(999);
+    PageLookups(until, 0.01, 1000).wait(999);
     CHECK(until == 0);
-    PageLookups(until, 0.01, 1000).take_turn(1000);
+    PageLookups(until, 0.01, 1000).wait(1000);
     CHECK(until != 0);
-    PageLookups().take_turn(1 << 30);
+    PageLookups().wait(1 << 30);
 }

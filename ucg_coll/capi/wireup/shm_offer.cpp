@@ -33,7 +33,7 @@ std::uint64_t digest(const transport::ShmOptions& options) {
         .value(options.single_copy_bytes_min[MessageUse::combined])
         .value(options.far_copy_bytes_min)
         .value(std::bit_cast<std::uint64_t>(options.lookup_per_byte_ns))
-        .value(options.lookup_turn_bytes_min)
+        .value(options.serial_lookup_bytes_min)
         .value(options.near_ns)
         .value(options.mapped_copy_bytes_min)
         .value(options.cooperative_copy_bytes_min)

@@ -199,12 +199,12 @@ shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
                                                                   : &heap_.access_to(ticket);
 }
 
-/// Returns the turns at which this rank looks up pages of that one. Of two ranks each is the only
+/// Returns when this rank looks up pages of that one. Of two ranks each is the only
 /// one that copies from and to the other's memory.
 shm::PageLookups ShmTransport::lookups(const Site& site) const {
     return ranks_.size() > 2
                ? shm::PageLookups(site.head().lookups_until, options_.lookup_per_byte_ns,
-                                  options_.lookup_turn_bytes_min)
+                                  options_.serial_lookup_bytes_min)
                : shm::PageLookups();
 }
 
