@@ -15,6 +15,13 @@
 
 namespace ucg::shm {
 
+/// What lookups take. The same for all ranks of a group.
+struct PageLookupCost {
+    double per_byte_ns = 0; ///< The time in which the kernel finds the pages of so many bytes.
+    /// The shortest copies whose lookups wait for one another.
+    std::uint64_t serial_bytes_min = ~std::uint64_t{0};
+};
+
 /// The lookups of pages of one rank's memory. Each caller reserves the time of its own. The time is
 /// the host's steady clock, in nanoseconds; where a process has another time namespace, or a peer
 /// was stopped after it reserved its time, calls collide or wait for at most kAheadMax, and nothing
@@ -22,16 +29,15 @@ namespace ucg::shm {
 class PageLookups {
   public:
     PageLookups() = default; ///< Nobody waits.
-    /// `until` is a word that all ranks map: when the last reserved time ends; 0 at first. Not
-    /// owned. `per_byte_ns` is the time in which the kernel finds the pages. Calls that copy less
-    /// than `bytes_min` do not wait, and reserve nothing.
-    PageLookups(std::atomic<std::int64_t>& until, double per_byte_ns, std::uint64_t bytes_min)
-        : until_(&until), per_byte_ns_(per_byte_ns), bytes_min_(bytes_min) {}
+    /// `until` is a word that all ranks map: when the last reserved time ends; 0 at first. Neither
+    /// is owned.
+    PageLookups(std::atomic<std::int64_t>& until, const PageLookupCost& cost)
+        : until_(&until), cost_(&cost) {}
 
     /// Reserves the time for the lookups of a call that copies so many bytes, and waits until it
-    /// begins.
+    /// begins. Short copies do neither.
     void wait(std::uint64_t bytes) const {
-        if (until_ == nullptr || bytes < bytes_min_) {
+        if (until_ == nullptr || bytes < cost_->serial_bytes_min) {
             return;
         }
         const std::int64_t start = reserve(now(), duration(bytes));
@@ -54,7 +60,7 @@ class PageLookups {
 
     /// Returns how long the lookups take before the first byte is copied.
     std::int64_t duration(std::uint64_t bytes) const {
-        return static_cast<std::int64_t>(per_byte_ns_ *
+        return static_cast<std::int64_t>(cost_->per_byte_ns *
                                          static_cast<double>(std::min(bytes, kBytesAtOnce)));
     }
 
@@ -68,8 +74,7 @@ class PageLookups {
     }
 
     std::atomic<std::int64_t>* until_ = nullptr;
-    double per_byte_ns_ = 0;
-    std::uint64_t bytes_min_ = 0;
+    const PageLookupCost* cost_ = nullptr;
 };
 
 } // namespace ucg::shm

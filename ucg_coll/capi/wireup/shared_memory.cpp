@@ -147,8 +147,7 @@ transport::ShmOptions SharedMemoryWireup::options() const {
         }
         options.far_copy_bytes_min = memory.far_copies.cma_bytes_min;
         options.slow_pull = slow_pull(memory.cma);
-        options.lookup_per_byte_ns = memory.cma.lookup_per_byte_ns;
-        options.serial_lookup_bytes_min = cost::kSerialLookupBytesMin;
+        options.page_lookups = {memory.cma.lookup_per_byte_ns, cost::kSerialLookupBytesMin};
     }
     options.near_ns = cost::near_read_ns(memory);
     options.cooperative_copy_bytes_min = memory.cooperative.bytes_min;

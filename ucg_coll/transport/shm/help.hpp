@@ -24,7 +24,6 @@ struct HelpSite {
     Exposed* entries = nullptr;     ///< By the collective's sequence number, modulo their number.
     shm::UnitWord* words = nullptr; ///< `words_each` for each entry.
     RegionHead* head = nullptr;
-    shm::AccessTicket process;
     shm::PeerAccess* access = nullptr; ///< Null: the kernel's copies are switched off.
     shm::PageLookups lookups = {};
 };
@@ -126,7 +125,7 @@ class ShmHelp final : public Help {
                               std::uint32_t sequence) const;
     shm::PeerReach reach_of(std::uint32_t index) const {
         const HelpSite& site = sites_[index];
-        return {site.segment, site.process, site.access, site.head->process, site.lookups};
+        return {site.segment, site.head->ticket, site.access, site.head->process, site.lookups};
     }
     bool reaches(const HelpedPart& part) const;
     bool refused(const Status& status);

@@ -199,13 +199,11 @@ shm::PeerAccess* ShmTransport::access_to(const shm::AccessTicket& ticket) {
                                                                   : &heap_.access_to(ticket);
 }
 
-/// Returns when this rank looks up pages of that one. Of two ranks each is the only
-/// one that copies from and to the other's memory.
+/// Returns when this rank looks up pages of that one. Of two ranks each is the only one that copies
+/// from and to the other's memory.
 shm::PageLookups ShmTransport::lookups(const Site& site) const {
-    return ranks_.size() > 2
-               ? shm::PageLookups(site.head().lookups_until, options_.lookup_per_byte_ns,
-                                  options_.serial_lookup_bytes_min)
-               : shm::PageLookups();
+    return ranks_.size() > 2 ? shm::PageLookups(site.head().lookups_until, options_.page_lookups)
+                             : shm::PageLookups();
 }
 
 /// Makes the rings between this rank and a peer. Returns false, and the group has failed, where

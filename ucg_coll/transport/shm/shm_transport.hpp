@@ -64,11 +64,8 @@ struct ShmOptions {
     /// From which time on the kernel's copies are slow. Messages up to the length of a ring's
     /// buffers go through the ring then, except those that both ends copy.
     shm::SlowPull slow_pull = {1e12, 0};
-    /// Per byte, the time in which the kernel finds the pages of another process's memory. By that
-    /// the ranks of a group do so one after the other (shm::PageLookups).
-    double lookup_per_byte_ns = 0;
-    /// The shortest single copies for which they do.
-    std::uint64_t serial_lookup_bytes_min = ~std::uint64_t{0};
+    /// Ranks look up the pages of another rank's memory one after the other (shm::PageLookups).
+    shm::PageLookupCost page_lookups = {};
     /// Like single_copy_bytes_min, where sender and receiver have cores that share no cache, if it
     /// is less.
     std::uint64_t far_copy_bytes_min = ~std::uint64_t{0};

@@ -61,10 +61,10 @@ void ShmTransport::make_help() {
     }
     std::vector<HelpSite> sites;
     for (const Site& site : sites_) {
-        sites.push_back(
-            {site.segment, reinterpret_cast<Exposed*>(site.lines + RegionLayout::exposed()),
-             reinterpret_cast<shm::UnitWord*>(site.lines + layout_.unit_words()), &site.head(),
-             site.head().ticket, access_to(site.head().ticket), lookups(site)});
+        sites.push_back({site.segment,
+                         reinterpret_cast<Exposed*>(site.lines + RegionLayout::exposed()),
+                         reinterpret_cast<shm::UnitWord*>(site.lines + layout_.unit_words()),
+                         &site.head(), access_to(site.head().ticket), lookups(site)});
     }
     help_.emplace(ranks_, std::move(sites), self_, options_.outstanding_max,
                   layout_.unit_words_each(), heap_, readable_, *flag_slots_);
